@@ -1,0 +1,451 @@
+package resilience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+)
+
+// BreakerPolicy says when a group of operations is taken for broken, and how
+// it is tried again. A breaker is asked on each attempt; while it is open,
+// nothing is sent, and calls fail at once with [ErrCircuitOpen], or wait.
+//
+// A failure is: no answer (dial, DNS, TLS, reset, end of file, attempt
+// timeout), an unreadable or malformed 2xx, or one of FailureStatuses. Any
+// other answer is a success, 4xx included. Not judged at all are: the caller's
+// leaving, the caller's deadline if it was sooner than the attempt timeout
+// (unless the attempt had run for min(attempt timeout/2, 1 s) by then), 401,
+// 403, 429, a refusal by guard, breaker or budget, an encoding error, and time
+// spent waiting for a place in our own full connection pool.
+//
+// A zero field means its default, a negative one switches the rule off.
+type BreakerPolicy struct {
+	// ConsecutiveFailures in a row open it; default 5.
+	ConsecutiveFailures int
+	// FailureRatio of at least MinimumCalls judged in Window opens it; default 0.5.
+	FailureRatio float64
+	// MinimumCalls is how many calls must have been judged before FailureRatio
+	// means anything; default 10. Negative: one is enough.
+	MinimumCalls int
+	// Window is how far back judged calls count, in ten steps; default 10 s.
+	// Negative: nothing is forgotten.
+	Window time.Duration
+	// OpenFor is how long it stays open before a probe is let through; default
+	// 5 s, jittered by 20 % either way, and never less than a Retry-After that
+	// came with the last failure (capped by 60 s, or the policy's
+	// MaxRetryAfter). Negative: a probe is let through at once.
+	OpenFor time.Duration
+	// WaitWhenOpen makes callers wait for the probe if their deadline allows,
+	// first come first, and leave spread out when it succeeds: evenly over
+	// max(500 ms, 5 ms × waiting calls). A failed probe of a waiting call does
+	// not count against its MaxAttempts. Default false: fail at once.
+	WaitWhenOpen bool
+	// HalfOpenCalls is how many probes are let through when it is half-open,
+	// and how many successes close it; default 1, and with WaitWhenOpen one
+	// goes out at a time. Negative: no probing; it closes when OpenFor is over.
+	HalfOpenCalls int
+	// FailureStatuses are the statuses that are failures; nil means 500, 502,
+	// 503, 504 and 520 to 524. Empty and non-nil means none.
+	FailureStatuses []int
+	// OnStateChange is called after each change, in order, outside of any lock.
+	OnStateChange func(group string, from, to BreakerState)
+}
+
+// BreakerState is where a breaker stands.
+type BreakerState int
+
+const (
+	// BreakerClosed lets everything through: the zero value.
+	BreakerClosed BreakerState = iota
+	// BreakerHalfOpen lets probes through.
+	BreakerHalfOpen
+	// BreakerOpen lets nothing through.
+	BreakerOpen
+)
+
+// String returns "closed", "half-open" or "open".
+func (s BreakerState) String() string {
+	switch s {
+	case BreakerHalfOpen:
+		return "half-open"
+	case BreakerOpen:
+		return "open"
+	default:
+		return "closed"
+	}
+}
+
+var defaultFailureStatuses = []int{500, 502, 503, 504, 520, 521, 522, 523, 524}
+
+const (
+	breakerSteps       = 10
+	defaultMaxOpen     = time.Minute            // cap of a Retry-After that keeps a breaker open
+	minReleaseSpread   = 500 * time.Millisecond // waiting calls leave over at least this
+	releaseSpreadEach  = 5 * time.Millisecond   // and this for each of them
+	openJitter         = 0.2
+	probeRetryFallback = time.Second // told to those refused beside a probe that has no time limit
+)
+
+// verdict is what a breaker is told of an attempt.
+type verdict int8
+
+const (
+	verdictExcluded verdict = iota // counts for nothing: the zero value, so that a lost attempt cannot wedge it
+	verdictSuccess
+	verdictFailure
+)
+
+var (
+	errExcluded = errors.New("excluded")
+	errFailure  = errors.New("failure")
+)
+
+// Breaker is a circuit breaker. gobreaker counts and hands out the half-open
+// places, with the shortest open time that it has; a gate in front of it owns
+// how long it stays open, what a refusal says, and who waits.
+//
+// A [Doer] makes one for each group of operations. One that is made by
+// [NewBreaker] can be shared between clients ([WithSharedBreaker]), or used
+// alone ([Breaker.Execute]) for things that are no HTTP at all.
+type Breaker struct {
+	name   string
+	policy BreakerPolicy
+	maxRA  time.Duration
+
+	// mu is held for moments only: never over a callback, a wait or a call. It
+	// guards gobreaker as well, so that a change of state and what the gate
+	// knows of it are one.
+	mu        sync.Mutex
+	cb        *gobreaker.TwoStepCircuitBreaker[struct{}]
+	state     BreakerState
+	openUntil time.Time
+	probeEnds time.Time     // when the newest probe's time limit ends; zero if it has none
+	probes    int           // probes on their way
+	epoch     int           // counts the changes of state: a result of an older one is late
+	streak    int           // failures in a row while closed
+	lastRA    time.Duration // Retry-After of the failure being reported
+	arrivals  int           // numbers the waiting calls
+	queue     []*waiter     // waiting calls, first come first
+	changes   []change      // not yet delivered to OnStateChange
+	notifying bool
+}
+
+type change struct{ from, to BreakerState }
+
+// waiter is a call that waits at the gate.
+type waiter struct {
+	number int           // its place among all arrivals
+	wake   chan struct{} // cap 1: look again
+	slot   time.Time     // when to leave after a success; zero while in line
+}
+
+// NewBreaker returns a closed breaker of its own. name is the group that
+// errors and OnStateChange show.
+func NewBreaker(name string, p BreakerPolicy) (*Breaker, error) {
+	return newBreaker(name, p, defaultMaxOpen)
+}
+
+func newBreaker(name string, p BreakerPolicy, maxRetryAfter time.Duration) (*Breaker, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	p.ConsecutiveFailures = orDefault(p.ConsecutiveFailures, 5, 0)
+	p.FailureRatio = orDefault(p.FailureRatio, 0.5, 0)
+	p.MinimumCalls = orDefault(p.MinimumCalls, 10, 1)
+	p.Window = orDefault(p.Window, 10*time.Second, 0)
+	p.OpenFor = orDefault(p.OpenFor, 5*time.Second, 0)
+	p.HalfOpenCalls = orDefault(p.HalfOpenCalls, 1, -1)
+	if p.FailureStatuses == nil {
+		p.FailureStatuses = defaultFailureStatuses
+	}
+	p.FailureStatuses = slices.Clone(p.FailureStatuses)
+
+	b := &Breaker{name: name, policy: p, maxRA: maxRetryAfter}
+	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:         name,
+		MaxRequests:  uint32(max(p.HalfOpenCalls, 1)),
+		Interval:     p.Window,
+		BucketPeriod: (p.Window + breakerSteps - 1) / breakerSteps,
+		Timeout:      1, // a nanosecond: the gate owns the open time
+		ReadyToTrip:  b.trips,
+		IsExcluded:   func(err error) bool { return err == errExcluded },
+		OnStateChange: func(_ string, from, to gobreaker.State) {
+			b.moved(stateOf(from), stateOf(to))
+		},
+	})
+	return b, nil
+}
+
+func (p BreakerPolicy) validate() error {
+	switch {
+	case !finite(p.FailureRatio):
+		return invalid("BreakerPolicy.FailureRatio must be a finite number")
+	case p.FailureRatio > 1:
+		return invalid("BreakerPolicy.FailureRatio must be at most 1")
+	case p.HalfOpenCalls > 1<<20:
+		return invalid("BreakerPolicy.HalfOpenCalls must be at most %d", 1<<20)
+	}
+	return validateStatuses("BreakerPolicy.FailureStatuses", p.FailureStatuses)
+}
+
+func stateOf(s gobreaker.State) BreakerState {
+	switch s {
+	case gobreaker.StateHalfOpen:
+		return BreakerHalfOpen
+	case gobreaker.StateOpen:
+		return BreakerOpen
+	default:
+		return BreakerClosed
+	}
+}
+
+// trips is gobreaker's ReadyToTrip. Requests in flight and excluded ones are
+// in Counts.Requests, so judged calls are counted by their results. Its
+// consecutive failures age out of the window, and then a carrier that hangs for
+// longer than the window would never open the breaker: the streak is ours.
+func (b *Breaker) trips(n gobreaker.Counts) bool {
+	if b.policy.ConsecutiveFailures > 0 && b.streak >= b.policy.ConsecutiveFailures {
+		return true
+	}
+	judged := int(n.TotalSuccesses + n.TotalFailures)
+	return b.policy.FailureRatio > 0 && judged >= b.policy.MinimumCalls &&
+		float64(n.TotalFailures) >= b.policy.FailureRatio*float64(judged)
+}
+
+// moved is called by gobreaker, under its lock and ours.
+func (b *Breaker) moved(from, to BreakerState) {
+	b.state = to
+	b.epoch++
+	b.streak, b.probes = 0, 0
+	switch to {
+	case BreakerOpen:
+		spread := 1 - openJitter + 2*openJitter*rand.Float64()
+		open := time.Duration(float64(b.policy.OpenFor) * spread)
+		b.openUntil = time.Now().Add(max(open, min(b.lastRA, b.maxRA)))
+	case BreakerClosed:
+		b.release()
+	}
+	if b.policy.OnStateChange != nil {
+		b.changes = append(b.changes, change{from, to})
+	}
+}
+
+// State returns where the breaker stands now. Unlike gobreaker's, a look
+// changes nothing: one whose open time is over is still BreakerOpen until a
+// probe goes out.
+func (b *Breaker) State() BreakerState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+// openError is a refusal, and Is [ErrCircuitOpen].
+type openError struct {
+	group      string
+	retryAfter time.Duration
+}
+
+func (e *openError) Error() string {
+	if e.group == "" {
+		return fmt.Sprintf("circuit breaker open, next probe in %s", round(e.retryAfter))
+	}
+	return fmt.Sprintf("circuit breaker %q open, next probe in %s", e.group, round(e.retryAfter))
+}
+
+func (e *openError) Is(target error) bool { return target == ErrCircuitOpen }
+
+// round makes a duration fit for people.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d > 10*time.Second:
+		return d.Round(time.Second)
+	case d > 10*time.Millisecond:
+		return d.Round(time.Millisecond)
+	default:
+		return d
+	}
+}
+
+// admission is a place that the breaker gave to an attempt. Exactly one call
+// of end has an effect.
+type admission struct {
+	b     *Breaker
+	done  func(error)
+	probe bool
+	freed bool // a waiting call that a successful probe let out
+	epoch int
+}
+
+// admit asks for a place without waiting. limit is the attempt's time limit,
+// which a refusal beside a probe names as the time to wait; 0 means none.
+func (b *Breaker) admit(now time.Time, limit time.Duration) (admission, error) {
+	b.mu.Lock()
+	a, err := b.tryLocked(now, limit)
+	b.deliver()
+	return a, err
+}
+
+// tryLocked is called with mu held.
+func (b *Breaker) tryLocked(now time.Time, limit time.Duration) (admission, error) {
+	if b.state == BreakerOpen {
+		if wait := b.openUntil.Sub(now); wait > 0 {
+			return admission{}, &openError{b.name, wait}
+		}
+	}
+	done, err := b.cb.Allow()
+	if err != nil {
+		return admission{}, &openError{b.name, b.probeLeft(now)}
+	}
+	if b.policy.HalfOpenCalls < 0 && b.state == BreakerHalfOpen {
+		done(nil) // no probing: the open time is over, so it closes
+		if done, err = b.cb.Allow(); err != nil {
+			return admission{}, &openError{b.name, b.probeLeft(now)}
+		}
+	}
+	probe := b.state == BreakerHalfOpen
+	if probe {
+		b.probes++
+		b.probeEnds = time.Time{}
+		if limit > 0 {
+			b.probeEnds = now.Add(limit)
+		}
+	}
+	return admission{b: b, done: done, probe: probe, epoch: b.epoch}, nil
+}
+
+// probeLeft is what a refusal beside a probe says: the time that the probe
+// still has at the most.
+func (b *Breaker) probeLeft(now time.Time) time.Duration {
+	if b.probeEnds.IsZero() {
+		return probeRetryFallback
+	}
+	return max(b.probeEnds.Sub(now), time.Millisecond)
+}
+
+// end tells the breaker what became of the attempt, and wakes whoever is next.
+func (a *admission) end(v verdict, retryAfter time.Duration) {
+	if a.done == nil {
+		return
+	}
+	done, b := a.done, a.b
+	a.done = nil
+	b.mu.Lock()
+	inTime := a.epoch == b.epoch
+	if a.probe && inTime {
+		b.probes--
+	}
+	switch v {
+	case verdictSuccess:
+		if inTime {
+			b.streak = 0
+		}
+		done(nil)
+	case verdictFailure:
+		if inTime {
+			b.streak++
+		}
+		b.lastRA = retryAfter
+		done(errFailure)
+		b.lastRA = 0
+	default:
+		done(errExcluded)
+	}
+	b.wakeFirst()
+	b.deliver()
+}
+
+// deliver unlocks mu, and calls OnStateChange for what happened under it. One
+// goroutine at a time delivers, so that the order is kept.
+func (b *Breaker) deliver() {
+	if b.notifying || len(b.changes) == 0 {
+		b.mu.Unlock()
+		return
+	}
+	b.notifying = true
+	for len(b.changes) > 0 {
+		changes := b.changes
+		b.changes = nil
+		b.mu.Unlock()
+		b.notify(changes)
+		b.mu.Lock()
+	}
+	b.notifying = false
+	b.mu.Unlock()
+}
+
+// notify survives a callback that panics or leaves: the next one is delivered.
+func (b *Breaker) notify(changes []change) {
+	finished := false
+	defer func() {
+		if !finished {
+			b.mu.Lock()
+			b.notifying = false
+			b.mu.Unlock()
+		}
+	}()
+	for _, c := range changes {
+		b.policy.OnStateChange(b.name, c.from, c.to)
+	}
+	finished = true
+}
+
+// openFor returns how long the breaker will stay open; 0 if it is not.
+func (b *Breaker) openFor(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state != BreakerOpen {
+		return 0
+	}
+	return max(b.openUntil.Sub(now), 0)
+}
+
+// standsIn reports whether the gate stands in for the retry budget.
+func (b *Breaker) standsIn() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state != BreakerClosed
+}
+
+// Execute runs f if the breaker lets it, and judges it by its error: nil is a
+// success, an error is a failure, and one that came after ctx had ended counts
+// for nothing. A panic, too, counts for nothing, and goes on. Put a time limit
+// into f: while a probe hangs, everything else is refused.
+//
+// A refusal is an [Error] for [ErrCircuitOpen], with RetryAfter. With
+// WaitWhenOpen, Execute waits until ctx ends.
+func (b *Breaker) Execute(ctx context.Context, f func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return contextError(ctx)
+	}
+	a, err := b.enter(ctx, time.Time{}, 0)
+	if err != nil {
+		return b.refused(ctx, err)
+	}
+	verdict := verdictExcluded
+	defer func() { a.end(verdict, 0) }()
+	err = f(ctx)
+	switch {
+	case err == nil:
+		verdict = verdictSuccess
+	case ctx.Err() == nil:
+		verdict = verdictFailure
+	}
+	return err
+}
+
+func (b *Breaker) refused(ctx context.Context, err error) error {
+	var open *openError
+	if !errors.As(err, &open) {
+		return contextError(ctx)
+	}
+	return &Error{
+		Operation: b.name, Outcome: OutcomeNotSent, RetryAfter: open.retryAfter,
+		causes: []error{ErrCircuitOpen, ErrUnavailable, open},
+	}
+}
