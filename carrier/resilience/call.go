@@ -20,7 +20,7 @@ type call struct {
 
 	doer     *Doer
 	op       *operation
-	config   *callConfig // read-only
+	config   callConfig
 	settings settings
 
 	// What is sent.
@@ -61,6 +61,7 @@ type call struct {
 	adopted     *http.Request         // of a caller of Do, who gets the answer undecoded; not changed
 
 	first  attempt // room for the first attempt: most calls need no other
+	flight flight  // of its key, if it leads one
 	loop   retryablehttp.Client
 	looped retryablehttp.Request
 }

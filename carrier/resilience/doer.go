@@ -259,23 +259,17 @@ func (c *call) refusedInFlight(err error) error {
 	return e
 }
 
-var noOptions callConfig
-
-// parse reads the options of a call. Without any it costs nothing.
-func parse(opts []CallOption) (*callConfig, error) {
-	if len(opts) == 0 {
-		return &noOptions, nil
-	}
-	cc := new(callConfig)
+// apply reads the options of a call.
+func (cc *callConfig) apply(opts []CallOption) error {
 	for _, o := range opts {
 		if o == nil {
-			return nil, invalid("an option is nil")
+			return invalid("an option is nil")
 		}
 		if err := o.applyCall(cc); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return cc, nil
+	return nil
 }
 
 // newCall checks everything that can be wrong before anything is sent.
@@ -334,26 +328,24 @@ func addPath(u *url.URL, path string) error {
 
 // prepare makes a call of an operation, with everything but its request.
 func (d *Doer) prepare(ctx context.Context, op *operation, opts []CallOption) (*call, error) {
-	cc, err := parse(opts)
 	switch {
 	case ctx == nil:
 		return nil, Refuse(op.Operation, invalid("the context is nil"))
 	case d.closed.Load():
 		return nil, Refuse(op.Operation, invalid("the client is closed"))
-	case err != nil:
+	}
+	c := &call{Context: ctx, doer: d, op: op, started: time.Now(), outcome: OutcomeNotSent}
+	cc := &c.config
+	if err := cc.apply(opts); err != nil {
 		return nil, Refuse(op.Operation, err)
 	}
-	if cc.headers != nil {
-		if err := d.checkHeaders(cc.headers); err != nil {
-			return nil, Refuse(op.Operation, err)
-		}
+	if err := d.checkHeaders(cc.headers); err != nil {
+		return nil, Refuse(op.Operation, err)
 	}
-	c := &call{
-		Context: ctx, doer: d, op: op, config: cc, settings: d.settings(op, cc),
-		started: time.Now(), outcome: OutcomeNotSent,
-	}
+	c.settings = d.settings(op, cc)
 	c.totalLimit = limitError{"total", c.settings.timeout}
 	c.attemptLimit = limitError{"attempt", c.settings.attemptTimeout}
+	var err error
 	switch {
 	case op.keyed():
 		err = c.setKey(cc)

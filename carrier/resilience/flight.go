@@ -1,8 +1,8 @@
 package resilience
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
 	"sync"
 )
 
@@ -16,56 +16,55 @@ type flights struct {
 
 // flight is one key in flight. The call that leads goes out; the others wait
 // under their own contexts. If the leader's caller leaves, the next one leads,
-// with the same key and the same bytes.
+// with the same key and the same bytes. Most flights have nobody waiting, so it
+// lives in the first leader's call, and its channels are made for the first that waits.
 type flight struct {
-	print   [sha256.Size]byte
+	first   *call // the leader, with whose request the others are compared
+	body    []byte
 	waiting int
 	lead    chan struct{} // cap 1: the lead is free
 	done    chan struct{} // closed when there is a result
-	call    *call         // the one that has the result
+	result  *call
 }
 
-// fingerprint tells whether two calls would send the same.
-func fingerprint(c *call, body []byte) [sha256.Size]byte {
-	h := sha256.New()
-	for _, part := range []string{c.op.ID, c.method, c.url.String()} {
-		h.Write([]byte(part))
-		h.Write([]byte{0})
-	}
-	h.Write(body)
-	return [sha256.Size]byte(h.Sum(nil))
+// same reports whether c would send what is in flight.
+func (fl *flight) same(c *call, body []byte) bool {
+	return fl.first.op == c.op && fl.first.method == c.method && fl.first.url == c.url && bytes.Equal(fl.body, body)
 }
 
 // join waits for the result of the flight of c's key, or leads it. led is
 // false where another call's result was taken over.
 func (f *flights) join(c *call, body []byte) (result *call, led bool, err error) {
-	print := fingerprint(c, body)
-
 	f.mu.Lock()
-	if f.byKey == nil {
-		f.byKey = map[string]*flight{}
-	}
 	fl := f.byKey[c.key]
 	if fl == nil {
-		fl = &flight{print: print, lead: make(chan struct{}, 1), done: make(chan struct{})}
+		if f.byKey == nil {
+			f.byKey = map[string]*flight{}
+		}
+		fl = &c.flight
+		fl.first, fl.body = c, body
 		f.byKey[c.key] = fl
 		f.mu.Unlock()
 		f.fly(fl, c)
 		return c, true, nil
 	}
-	if fl.print != print {
+	if !fl.same(c, body) {
 		f.mu.Unlock()
 		return nil, false, &keyInFlightError{}
+	}
+	if fl.done == nil {
+		fl.lead, fl.done = make(chan struct{}, 1), make(chan struct{})
 	}
 	fl.waiting++
 	f.mu.Unlock()
 
 	select {
 	case <-fl.done:
-		return fl.call, false, nil
+		return fl.result, false, nil
 	case <-fl.lead:
 		f.mu.Lock()
 		fl.waiting--
+		fl.first, fl.body = c, body // the old leader's bytes are its caller's again
 		f.mu.Unlock()
 		f.fly(fl, c)
 		return c, true, nil
@@ -90,8 +89,8 @@ func (f *flights) fly(fl *flight, c *call) {
 			fl.lead <- struct{}{} // cap 1, and only a leader sends
 			return
 		}
-		if finished {
-			fl.call = c
+		if fl.done != nil {
+			fl.result = c
 			close(fl.done)
 		}
 		delete(f.byKey, c.key)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package carrier_test
+
+const raceEnabled = false
