@@ -1,0 +1,97 @@
+# carrier-go: `make help` lists what there is. Everything needs Go, git and make only,
+# but for the targets that say otherwise.
+
+GO       ?= go
+TOOL     := $(GO) tool -modfile=tools/go.mod
+MODULES  := . tools
+OUT      := .out
+
+# The race detector needs cgo and a C compiler.
+CC_FOUND := $(shell command -v $$($(GO) env CC | cut -d' ' -f1) 2>/dev/null)
+RACE     := $(if $(CC_FOUND),-race,)
+
+.DEFAULT_GOAL := help
+
+## demo: buy shipments through faults, follow a parcel, save a label, compare with the ledger
+.PHONY: demo
+demo:
+	@mkdir -p $(OUT)
+	@$(GO) build -o $(OUT)/mockcarrier ./mockcarrier/cmd/mockcarrier
+	@$(GO) build -o $(OUT)/quickstart ./examples/quickstart
+	@$(OUT)/quickstart -mock $(OUT)/mockcarrier -out $(OUT)
+
+## test: all tests, with the race detector where there is a C compiler
+.PHONY: test
+test:
+	@$(if $(RACE),,echo "test: no C compiler, so the race detector is off";)
+	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(if $(RACE),CGO_ENABLED=1,) $(GO) test $(RACE) -count=1 ./...) || exit 1; done
+
+## generate: write the generated code from openapi/carrier.yaml
+.PHONY: generate
+generate:
+	@$(GO) generate .
+
+## generate-check: fail if generating would change a file; writes nothing
+.PHONY: generate-check
+generate-check:
+	@$(GO) -C tools run ./generate -root .. -check
+
+## lint: gofmt, go vet, staticcheck, go mod tidy
+.PHONY: lint
+lint:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted"; exit 1; fi
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(GO) mod tidy -diff) || exit 1; done
+	@$(TOOL) staticcheck ./...
+
+## lint-spec: check the spec's style (needs Node; skips without it)
+.PHONY: lint-spec
+lint-spec:
+	@if command -v npm >/dev/null 2>&1; then \
+		cd openapi/lint && npm ci --silent && REDOCLY_SUPPRESS_UPDATE_NOTICE=true npm run --silent lint; \
+	else echo "lint-spec: skipped, since Node is not installed"; fi
+
+## fuzz: run each fuzz target for FUZZTIME (default 5s)
+FUZZTIME ?= 5s
+.PHONY: fuzz
+fuzz:
+	@for p in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+			echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+		done; \
+	done
+
+## bench: compare a call through the SDK with a call by hand, interleaved
+.PHONY: bench
+bench:
+	@$(GO) test -run '^$$' -bench . -benchmem ./carrier/
+
+## cover: coverage of the hand-written packages, by the tests of each
+.PHONY: cover
+cover:
+	@mkdir -p $(OUT)
+	@$(GO) test -count=1 -coverprofile=$(OUT)/cover.out ./carrier/resilience ./carrier ./mockcarrier/...
+	@$(GO) tool cover -func=$(OUT)/cover.out | tail -1
+
+## consumer: the module graph of someone who requires the SDK has at most 30 modules
+.PHONY: consumer
+consumer:
+	@sh tools/consumer.sh
+
+## examples: build and vet every example
+.PHONY: examples
+examples:
+	@$(GO) vet ./examples/...
+
+## ci: everything that has to hold before a change lands
+.PHONY: ci
+ci: generate-check lint lint-spec test fuzz consumer examples demo
+
+## clean: remove what the other targets wrote
+.PHONY: clean
+clean:
+	@rm -rf $(OUT) openapi/lint/node_modules
+
+## help: this list
+.PHONY: help
+help:
+	@sed -n 's/^## //p' Makefile
