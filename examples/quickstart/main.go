@@ -39,6 +39,7 @@ func main() {
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(stdout)
 	program := flags.String("mock", "", "start this mockcarrier `program` on a free port")
 	url := flags.String("url", "", "use the mockcarrier at this base `URL`, with its path, instead of starting one")
 	key := flags.String("key", mockcarrier.APIKey, "the API `key`")

@@ -1,0 +1,218 @@
+package mockcarrier
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync/atomic"
+)
+
+// connection is what the carrier knows of a connection.
+type connection struct {
+	net.Conn
+	id       int
+	requests atomic.Int64
+}
+
+type connectionKey struct{}
+
+// ConnContext goes into the ConnContext of an [http.Server] that has the
+// carrier as its handler: the journal then knows connections apart, and faults
+// can reset them on HTTP/2 as well. [Start] and [StartInMemory] have done it.
+func (c *Carrier) ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{Conn: conn, id: int(c.connections.Add(1))})
+}
+
+func connectionOf(r *http.Request) *connection {
+	conn, _ := r.Context().Value(connectionKey{}).(*connection)
+	return conn
+}
+
+// takeOver gives the connection of an HTTP/1.1 request to the caller, or nil if
+// it cannot be had. It is closed when the carrier closes.
+func (x *exchange) takeOver() net.Conn {
+	conn, _, err := http.NewResponseController(x.w).Hijack()
+	if err != nil {
+		return nil
+	}
+	x.carrier.running.adopt(conn)
+	return conn
+}
+
+func (x *exchange) giveUp(conn net.Conn) {
+	_ = conn.Close()
+	x.carrier.running.forget(conn)
+}
+
+// cut ends the connection without another byte, by FIN or by RST.
+func (x *exchange) cut(reset bool) {
+	conn := x.takeOver()
+	if conn == nil { // HTTP/2
+		if c := connectionOf(x.r); c != nil {
+			end(c.Conn, reset)
+		}
+		panic(http.ErrAbortHandler)
+	}
+	end(conn, reset)
+	x.giveUp(conn)
+}
+
+// end closes a connection, or resets what is below TLS.
+func end(conn net.Conn, reset bool) {
+	if !reset {
+		_ = conn.Close()
+		return
+	}
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secure.NetConn()
+	}
+	switch conn := conn.(type) {
+	case interface{ Reset() error }:
+		_ = conn.Reset()
+	case *net.TCPConn:
+		_ = conn.SetLinger(0) // Close sends RST
+		_ = conn.Close()
+	default:
+		_ = conn.Close()
+	}
+}
+
+// send writes an answer.
+func (x *exchange) send(a answer) {
+	x.writeHead(a, int64(len(a.Body)))
+	_, _ = x.w.Write(a.Body)
+}
+
+// writeHead writes status and headers for a body of that size; -1 leaves the
+// size open.
+func (x *exchange) writeHead(a answer, size int64) {
+	header := x.w.Header()
+	for name, values := range x.headers(a) {
+		header[name] = values
+	}
+	if size >= 0 && hasBody(a.Status) {
+		header.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	x.w.WriteHeader(a.Status)
+}
+
+func hasBody(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// sendRaw takes over an HTTP/1.1 connection and writes the answer times times,
+// each with the first n bytes of its body, then closes or resets the
+// connection. On HTTP/2 the answer comes once.
+func (x *exchange) sendRaw(a answer, framing Framing, n int64, times int, reset bool) {
+	conn := x.takeOver()
+	if conn == nil {
+		x.sendCut(a, framing, n, reset)
+		return
+	}
+	defer x.giveUp(conn)
+	for range times {
+		if _, err := conn.Write(x.raw(a, framing, n)); err != nil {
+			return
+		}
+	}
+	if reset {
+		end(conn, true)
+	}
+}
+
+// raw returns the bytes of an HTTP/1.1 answer of which the first n bytes of the
+// body come. In chunks, the last chunk that comes is not whole.
+func (x *exchange) raw(a answer, framing Framing, n int64) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", a.Status, http.StatusText(a.Status))
+	header := http.Header(x.headers(a))
+	for name, values := range header {
+		if values == nil {
+			delete(header, name)
+		}
+	}
+	_ = header.Write(&b)
+	switch framing {
+	case ByChunks:
+		fmt.Fprintf(&b, "Transfer-Encoding: chunked\r\n\r\n%x\r\n", len(a.Body))
+	case ByClose:
+		b.WriteString("Connection: close\r\n\r\n")
+	default:
+		fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n", len(a.Body))
+	}
+	b.Write(a.Body[:n])
+	return b.Bytes()
+}
+
+// sendCut is sendRaw for HTTP/2: the stream ends too early, in good order where
+// the framing has no length, by an abort otherwise.
+func (x *exchange) sendCut(a answer, framing Framing, n int64, reset bool) {
+	size := int64(len(a.Body))
+	if framing != ByLength && framing != "" {
+		size = -1
+	}
+	x.writeHead(a, size)
+	_, _ = x.w.Write(a.Body[:n])
+	x.flush()
+	if reset {
+		if c := connectionOf(x.r); c != nil {
+			end(c.Conn, true)
+		}
+	}
+	if reset || framing != ByClose && n < int64(len(a.Body)) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (x *exchange) flush() { _ = http.NewResponseController(x.w).Flush() }
+
+// sendPadded writes an answer whose body is size bytes long. JSON objects get a
+// long member in front; other bodies get zero bytes behind.
+func (x *exchange) sendPadded(a answer, size int64, framing Framing) {
+	head, tail, filler := a.Body, []byte(nil), byte(0)
+	if rest, isObject := bytes.CutPrefix(a.Body, []byte("{")); isObject {
+		head, tail, filler = []byte(`{"padding":"`), append([]byte(`",`), rest...), 'x'
+		if bytes.Equal(bytes.TrimSpace(rest), []byte("}")) {
+			tail = []byte(`"}`)
+		}
+	}
+	padding := max(0, size-int64(len(head)+len(tail)))
+	total := int64(-1)
+	if framing == ByLength {
+		total = int64(len(head)+len(tail)) + padding
+	}
+	x.writeHead(a, total)
+	_, _ = io.Copy(x.w, io.MultiReader(bytes.NewReader(head), io.LimitReader(endless(filler), padding), bytes.NewReader(tail)))
+}
+
+// endless reads as one byte for ever.
+type endless byte
+
+func (e endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(e)
+	}
+	return len(p), nil
+}
+
+// headers returns those of the answer and those that every answer has.
+func (x *exchange) headers(a answer) map[string][]string {
+	header := make(http.Header, len(a.Header)+5)
+	for name, values := range a.Header {
+		header[name] = slices.Clone(values)
+	}
+	header.Set("X-Request-Id", x.requestID)
+	header.Set("Date", x.carrier.now().UTC().Format(http.TimeFormat))
+	if x.quota != nil {
+		x.quota.set(header)
+	}
+	if _, ok := header["Content-Type"]; !ok {
+		header["Content-Type"] = nil // net/http is not to guess
+	}
+	return header
+}
