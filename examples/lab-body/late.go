@@ -20,9 +20,9 @@ const parcel = "BK1001TR"
 type late struct {
 	client   string
 	returned int           // calls that came back
-	after    time.Duration // until the last of these did
+	after    time.Duration // until they had
 	held     int           // requests that the carrier holds then
-	err      error         // of one of them
+	err      error         // of the first of them
 }
 
 // lateBody is the first scene: the headers come at once, the body never.
@@ -50,13 +50,14 @@ func lateBody(ctx context.Context, stdout io.Writer) error {
 
 // tryLate makes calls at the same time, and looks what is left when all have
 // come back, or at the end of the time given.
-func tryLate(ctx context.Context, name string, client func(url string) (call, error), wait time.Duration, held int) (late, error) {
+func tryLate(ctx context.Context, name string, newClient newClient, wait time.Duration, held int) (late, error) {
 	u := startUpstream(mockcarrier.StallBody(40).On("getTracking"))
 	defer u.stop()
-	call, err := client(u.url)
+	call, done, err := newClient(u.url)
 	if err != nil {
 		return late{}, err
 	}
+	defer done()
 	ctx, end := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -68,21 +69,14 @@ func tryLate(ctx context.Context, name string, client func(url string) (call, er
 	for range calls {
 		wg.Go(func() { back <- call(ctx) })
 	}
-	if n := eventually(&u.begun, calls); n != calls {
-		return l, fmt.Errorf("%s: %d requests reached the carrier, want %d", name, n, calls)
+	if n := eventually(ctx, &u.begun, calls); n != calls {
+		return l, errors.Join(ctx.Err(), fmt.Errorf("%s: %d requests reached the carrier, want %d", name, n, calls))
 	}
-	enough := time.After(wait)
-	for l.returned < calls {
-		select {
-		case l.err = <-back:
-			l.returned++
-			l.after = time.Since(begun)
-			continue
-		case <-enough:
-		}
-		break
+	errs := gather(ctx, back, wait)
+	if l.returned = len(errs); l.returned > 0 {
+		l.after, l.err = time.Since(begun), errs[0]
 	}
-	l.held = eventually(&u.held, held)
+	l.held = eventually(ctx, &u.held, held)
 	return l, ctx.Err()
 }
 
@@ -100,24 +94,27 @@ func statusKept(err error, status int) error {
 	var e *carrier.Error
 	if !errors.As(err, &e) || !errors.Is(err, carrier.ErrTimeout) || e.StatusCode != status ||
 		e.Outcome != carrier.OutcomeDone || e.Timeout != limit {
-		return fmt.Errorf("carrier-go: %w: want a time limit of %v with status %d and outcome done", err, limit, status)
+		return fmt.Errorf("carrier-go: %v: want a time limit of %v with status %d and outcome done", err, limit, status)
 	}
 	return nil
 }
 
-// call asks for the tracking of the parcel.
+// call asks for the tracking of a parcel.
 type call func(ctx context.Context) error
+
+// newClient makes a client for the carrier at url. done closes what it has left.
+type newClient func(url string) (call call, done func(), err error)
 
 // limitOnHeaders is a client whose time limit ends when the headers are there,
 // as that of http.Transport does. It reads on for as long as the carrier likes.
-func limitOnHeaders(url string) (call, error) {
+func limitOnHeaders(url string) (call, func(), error) {
 	client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: limit}}
-	return func(ctx context.Context) error { return get(ctx, client, url) }, nil
+	return func(ctx context.Context) error { return get(ctx, client, url) }, client.CloseIdleConnections, nil
 }
 
 // letGo gives up on a call, but does not end it: the goroutine goes on waiting,
 // with its connection.
-func letGo(url string) (call, error) {
+func letGo(url string) (call, func(), error) {
 	client := &http.Client{Transport: &http.Transport{}}
 	return func(ctx context.Context) error {
 		done := make(chan error, 1)
@@ -128,16 +125,11 @@ func letGo(url string) (call, error) {
 		case <-time.After(limit):
 			return errors.New("no answer in time")
 		}
-	}, nil
+	}, client.CloseIdleConnections, nil
 }
 
 func get(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/tracking/"+parcel, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("X-Api-Key", mockcarrier.APIKey)
-	resp, err := client.Do(req)
+	resp, err := send(ctx, client, url, parcel)
 	if err != nil {
 		return err
 	}
@@ -146,13 +138,24 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	return err
 }
 
+func send(ctx context.Context, client *http.Client, url, number string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/tracking/"+number, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("X-Api-Key", mockcarrier.APIKey)
+	return client.Do(req)
+}
+
 // track is carrier-go, with a single attempt so that the counts compare.
-func track(url string) (call, error) {
+func track(url string) (call, func(), error) {
 	client, err := carrier.New(url, carrier.WithAPIKey(mockcarrier.APIKey),
 		carrier.WithAttemptTimeout(limit), carrier.WithoutRetry())
+	if err != nil {
+		return nil, nil, err
+	}
 	return func(ctx context.Context) error {
 		_, err := client.GetTracking(ctx, parcel)
 		return err
-	}, err
+	}, func() { _ = client.Close() }, nil
 }
-

@@ -43,13 +43,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 
-	var wrong []error
 	for _, scene := range []func(context.Context, io.Writer) error{lateBody, latePurchase, unreadBody} {
-		wrong = append(wrong, scene(ctx, stdout))
+		if err := scene(ctx, stdout); err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
 		fmt.Fprintln(stdout)
-	}
-	if err := errors.Join(wrong...); err != nil {
-		return err
 	}
 	fmt.Fprintln(stdout, "A time limit has to cover the body, and whoever gives up has to close the connection.")
 	return nil

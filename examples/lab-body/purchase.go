@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"text/tabwriter"
 
 	"github.com/carrier-sdk/carrier-go/carrier"
 	"github.com/carrier-sdk/carrier-go/mockcarrier"
@@ -30,8 +31,9 @@ func latePurchase(ctx context.Context, stdout io.Writer) error {
 	}
 	var e *carrier.Error
 	errors.As(late, &e)
-	fmt.Fprintf(stdout, "   one attempt         status %d, outcome %v, nothing else known   ledger: %d shipment\n",
-		e.StatusCode, e.Outcome, len(u.Ledger()))
+	w := tabwriter.NewWriter(stdout, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "   ATTEMPT\tSTATUS\tWHAT CARRIER-GO SAYS\tSHIPMENTS IN THE LEDGER")
+	fmt.Fprintf(w, "   the body is late\t%d\toutcome %v, %v\t%d\n", e.StatusCode, e.Outcome, carrier.ErrTimeout, len(u.Ledger()))
 
 	var info carrier.CallInfo
 	shipment, err := client.CreateShipment(ctx, order, key, carrier.WithCallInfo(&info))
@@ -39,8 +41,8 @@ func latePurchase(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	ledger := u.Ledger()
-	fmt.Fprintf(stdout, "   the same key again  status %d, replayed: it is %s         ledger: %d shipment\n",
-		info.StatusCode, shipment.TrackingNumber, len(ledger))
+	fmt.Fprintf(w, "   the same key again\t%d\tit is %s, replayed\t%d\n", info.StatusCode, shipment.TrackingNumber, len(ledger))
+	_ = w.Flush()
 	if len(ledger) != 1 || ledger[0].ShipmentID != shipment.ID || !info.Replayed {
 		return fmt.Errorf("the purchase: %d shipments, replayed %v, want the first of one", len(ledger), info.Replayed)
 	}

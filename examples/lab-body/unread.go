@@ -45,13 +45,14 @@ func unreadBody(ctx context.Context, stdout io.Writer) error {
 	return errors.Join(naive.check(1), ours.check(calls))
 }
 
-func tryUnread(ctx context.Context, name string, client func(url string) (call, error), wait time.Duration) (unread, error) {
+func tryUnread(ctx context.Context, name string, newClient newClient, wait time.Duration) (unread, error) {
 	u := startUpstream()
 	defer u.stop()
-	call, err := client(u.url)
+	call, done, err := newClient(u.url)
 	if err != nil {
 		return unread{}, err
 	}
+	defer done()
 	ctx, end := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -60,7 +61,6 @@ func tryUnread(ctx context.Context, name string, client func(url string) (call, 
 	result := unread{client: name}
 	back := make(chan error)
 	wg.Go(func() {
-		defer close(back)
 		for range calls {
 			select {
 			case back <- call(ctx):
@@ -69,18 +69,11 @@ func tryUnread(ctx context.Context, name string, client func(url string) (call, 
 			}
 		}
 	})
-	enough := time.After(wait)
-	for result.answered < calls {
-		select {
-		case err := <-back:
-			if !errors.Is(err, carrier.ErrNotFound) {
-				return result, fmt.Errorf("%s: %w", name, err)
-			}
-			result.answered++
-			continue
-		case <-enough:
+	for _, err := range gather(ctx, back, wait) {
+		if !errors.Is(err, carrier.ErrNotFound) {
+			return result, fmt.Errorf("%s: want a 404, not: %w", name, err)
 		}
-		break
+		result.answered++
 	}
 	result.arrived, result.connections = len(u.Requests()), u.connections()
 	return result, ctx.Err()
@@ -96,15 +89,10 @@ func (u unread) check(answered int) error {
 
 // forgetful looks at the status and returns. It neither reads nor closes the
 // body, and the connection waits for it.
-func forgetful(url string) (call, error) {
+func forgetful(url string) (call, func(), error) {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	return func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/tracking/"+noParcel, nil)
-		if err != nil {
-			return err
-		}
-		req.Header.Set("X-Api-Key", mockcarrier.APIKey)
-		resp, err := client.Do(req)
+		resp, err := send(ctx, client, url, noParcel)
 		if err != nil {
 			return err
 		}
@@ -112,14 +100,17 @@ func forgetful(url string) (call, error) {
 			return carrier.ErrNotFound
 		}
 		return fmt.Errorf("status %d", resp.StatusCode)
-	}, nil
+	}, client.CloseIdleConnections, nil
 }
 
 // lookUp is carrier-go with a pool of one.
-func lookUp(url string) (call, error) {
+func lookUp(url string) (call, func(), error) {
 	client, err := carrier.New(url, carrier.WithAPIKey(mockcarrier.APIKey), carrier.WithMaxConns(1))
+	if err != nil {
+		return nil, nil, err
+	}
 	return func(ctx context.Context) error {
 		_, err := client.GetTracking(ctx, noParcel)
 		return err
-	}, err
+	}, func() { _ = client.Close() }, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -54,9 +55,27 @@ func (u *upstream) connections() int {
 }
 
 // eventually waits for n to become want, and returns what it is then.
-func eventually(n *atomic.Int64, want int) int {
-	for end := time.Now().Add(patience); n.Load() != int64(want) && time.Now().Before(end); {
+func eventually(ctx context.Context, n *atomic.Int64, want int) int {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for n.Load() != int64(want) && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
 	return int(n.Load())
+}
+
+// gather returns what the calls have returned, when all of them have or the
+// time given is over.
+func gather(ctx context.Context, back <-chan error, wait time.Duration) (errs []error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for len(errs) < calls {
+		select {
+		case err := <-back:
+			errs = append(errs, err)
+		case <-ctx.Done():
+			return errs
+		}
+	}
+	return errs
 }
