@@ -46,7 +46,7 @@ var made = []byte(`{"id":"shp_1","status":"created","reference":"order-1001","se
 
 // byHand is the call that a service would write without any SDK: the floor
 // that the whole stack is measured against.
-func byHand(ctx context.Context, hc *http.Client, method, path, key string, body, into any) error {
+func byHand(ctx context.Context, hc *http.Client, base, method, path, key string, body, into any) error {
 	var r io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -55,7 +55,7 @@ func byHand(ctx context.Context, hc *http.Client, method, path, key string, body
 		}
 		r = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, baseURL+path, r)
+	req, err := http.NewRequestWithContext(ctx, method, base+path, r)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func TestAllocationBudget(t *testing.T) {
 		{
 			"GET", canned{200, fourEvents},
 			func(ctx context.Context, hc *http.Client) error {
-				return byHand(ctx, hc, "GET", "/tracking/BK1001TR", "", nil, new(carrier.Tracking))
+				return byHand(ctx, hc, baseURL, "GET", "/tracking/BK1001TR", "", nil, new(carrier.Tracking))
 			},
 			func(ctx context.Context, c *carrier.Client) error {
 				_, err := c.GetTracking(ctx, "BK1001TR")
@@ -106,7 +106,7 @@ func TestAllocationBudget(t *testing.T) {
 		{
 			"keyed POST", canned{201, made},
 			func(ctx context.Context, hc *http.Client) error {
-				return byHand(ctx, hc, "POST", "/shipments", key, order, new(carrier.Shipment))
+				return byHand(ctx, hc, baseURL, "POST", "/shipments", key, order, new(carrier.Shipment))
 			},
 			func(ctx context.Context, c *carrier.Client) error {
 				_, err := c.CreateShipment(ctx, order, carrier.WithIdempotencyKey(key))
@@ -116,7 +116,7 @@ func TestAllocationBudget(t *testing.T) {
 		{
 			"POST with a key of its own", canned{201, made},
 			func(ctx context.Context, hc *http.Client) error {
-				return byHand(ctx, hc, "POST", "/shipments", key, order, new(carrier.Shipment))
+				return byHand(ctx, hc, baseURL, "POST", "/shipments", key, order, new(carrier.Shipment))
 			},
 			func(ctx context.Context, c *carrier.Client) error {
 				_, err := c.CreateShipment(ctx, order)

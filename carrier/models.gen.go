@@ -89,7 +89,7 @@ type ParcelResult = api.ParcelResult
 // Place: A place on the way of a parcel. Seldom is every member known.
 type Place = api.Place
 
-// Problem: What went wrong, as problem details (RFC 9457) with a code for programs.
+// ProblemModel: What went wrong, as problem details (RFC 9457) with a code for programs.
 type ProblemModel = api.Problem
 
 // ServiceState: Whether the API works. New values may come.

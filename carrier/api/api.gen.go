@@ -2204,14 +2204,6 @@ func text(value any) string {
 	return fmt.Sprint(value)
 }
 
-func listText[T any](values []T) string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = text(v)
-	}
-	return strings.Join(texts, ",")
-}
-
 func jsonText(errs *resilience.FieldErrors, name string, value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {

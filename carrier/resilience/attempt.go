@@ -24,9 +24,14 @@ type attempt struct {
 	limit   *limitError // of ours, that ran out
 	left    bool        // the caller had left, or run out of time, when it ended
 	gate    *Breaker    // that let it through, or refused it
+	probe   bool        // of an open breaker
 	freed   bool        // let out by a successful probe
 	decided bool
 	refused bool // by the breaker: it did not begin
+
+	token        *accessToken // that it was sent with; nil without tokens
+	unauthorized error        // why it got no token or signature, and was not sent
+	sending      bool         // it was handed to the transport
 
 	resp    *http.Response
 	status  int
@@ -74,7 +79,6 @@ func (c *call) nextAttempt() *attempt {
 func (c *call) enter(a *attempt) (admission, error) {
 	b := c.settings.breaker
 	if b == nil {
-		c.counted++
 		return admission{}, nil
 	}
 	a.gate = b
@@ -90,10 +94,7 @@ func (c *call) enter(a *attempt) (admission, error) {
 		a.refuse(c, err)
 		return admission{}, err
 	}
-	a.freed = place.freed
-	if !place.probe || !c.waitsAtGate() {
-		c.counted++
-	}
+	a.probe, a.freed = place.probe, place.freed
 	return place, nil
 }
 
@@ -103,7 +104,7 @@ func (a *attempt) begin(c *call) {
 	if c.firstSent.IsZero() {
 		c.firstSent = a.begun
 	}
-	if c.op.Stream {
+	if c.streams {
 		a.Context, a.cancelStream, a.disarm = c.streamContext(a.begun)
 	} else {
 		a.Context, a.cancel = c.attemptContext(a.begun)
@@ -127,6 +128,10 @@ func (a *attempt) finish(c *call) {
 // attempt's own, and neither the caller's request nor another attempt's is touched.
 func (a *attempt) request(outer *http.Request) *http.Request {
 	c := callOf(outer.Context())
+	if c.op.safety == SafetyUnsafe {
+		a.stop = a.abort
+	}
+	a.hooked = c.doer.evident
 	r := outer.WithContext(a.watch(a))
 	r.Header = c.attemptHeader(a)
 	if c.adopted != nil {
@@ -149,9 +154,22 @@ func (a *attempt) request(outer *http.Request) *http.Request {
 		if c.op.safety != SafetyUnsafe && !c.oneShot {
 			r.GetBody = c.body.open
 		}
+	} else if c.op.safety == SafetyUnsafe && usuallyBodiless(c.method) {
+		r.Body = emptyBody{}
 	}
 	return r
 }
+
+// abort ends the attempt's context, for the hooks.
+func (a *attempt) abort() {
+	if a.cancelStream != nil {
+		a.cancelStream(errSentTwice)
+	} else {
+		a.cancel()
+	}
+}
+
+var errSentTwice = errors.New("the request broke off, and is not sent a second time")
 
 type failedBody struct{ err error }
 
@@ -171,13 +189,16 @@ func (c *call) attemptHeader(a *attempt) http.Header {
 	for name, values := range c.header {
 		h[name] = values[:len(values):len(values)]
 	}
-	for _, x := range d.config.headers {
-		h[x.name] = x.values
+	trusted := d.trusts(&c.url)
+	if trusted {
+		for _, x := range d.config.headers {
+			h[x.name] = x.values
+		}
 	}
 	for _, x := range c.settings.headers {
 		h[x.name] = x.values
 	}
-	if d.trusts(&c.url) {
+	if trusted {
 		for _, x := range d.config.credentials {
 			h[x.name] = x.values
 		}
@@ -185,6 +206,11 @@ func (c *call) attemptHeader(a *attempt) http.Header {
 	if c.keyValues != nil {
 		h[c.op.keyHeader] = c.keyValues
 	}
+	if c.ifRange != "" {
+		h["Range"] = []string{"bytes=" + strconv.FormatInt(c.rangeFrom, 10) + "-"}
+		h["If-Range"] = []string{c.ifRange}
+	}
+	c.ranged = h["Range"] != nil
 	if d.config.announceTimers {
 		if at, ok := a.Deadline(); ok {
 			h["X-Request-Timeout-Ms"] = []string{strconv.FormatInt(max(time.Until(at).Milliseconds(), 1), 10)}
@@ -203,7 +229,10 @@ func (a *attempt) receive(c *call, resp *http.Response, err error) {
 		if resp != nil && resp.Body != nil {
 			_ = resp.Body.Close()
 		}
-		a.err = &transportError{stripURL(err)}
+		if a.stopped.Load() {
+			err = errSentTwice
+		}
+		a.err = newTransportError(stripURL(err), c.redactor())
 		a.noteEnd(c)
 		return
 	}
@@ -212,14 +241,16 @@ func (a *attempt) receive(c *call, resp *http.Response, err error) {
 		resp.Body = http.NoBody
 	}
 	success := c.success(a.status)
-	if c.op.Stream && success != nil && success.Kind == ResultAnswer && success.accepts(a.header) && a.disarm() {
+	result := c.streams && success != nil && success.Kind == ResultAnswer && success.accepts(a.header)
+	if result && a.disarm() {
 		a.stream = newStreamBody(c, a)
 		return
 	}
 	switch {
+	case result:
+		<-a.Done() // the time limit was sooner by a hair
+		a.bodyErr = context.Cause(a.Context)
 	case resp.Body == http.NoBody, c.method == http.MethodHead:
-	case c.op.Stream && success != nil && success.Kind == ResultAnswer && success.accepts(a.header):
-		a.bodyErr = context.Cause(a.Context) // the time limit was sooner by a hair
 	default:
 		a.body, a.bodyErr = readBody(resp.Body, resp.ContentLength, c.bodyLimit(success))
 	}
@@ -230,8 +261,8 @@ func (a *attempt) receive(c *call, resp *http.Response, err error) {
 // bodyLimit is how much of a body is read.
 func (c *call) bodyLimit(success *Success) int64 {
 	switch {
-	case success == nil:
-		return maxErrorBody
+	case success == nil && (c.adopted == nil || c.doer.config.statusErrors):
+		return maxErrorBody // no more than an Error needs
 	case c.settings.maxBody > 0:
 		return c.settings.maxBody
 	default:
@@ -241,22 +272,24 @@ func (c *call) bodyLimit(success *Success) int64 {
 
 // success is the operation's, and 206 for a part that was asked for.
 func (c *call) success(status int) *Success {
-	if c.op.Stream && status == http.StatusPartialContent && c.header["Range"] != nil {
+	switch {
+	case c.streams && status == http.StatusPartialContent && c.ranged:
 		return &anySuccess
-	}
-	if c.rangeFrom > 0 && status == http.StatusOK {
+	case c.ifRange != "":
 		return nil // the whole again: the thing has changed, or ranges are not served
 	}
 	return c.op.success(status)
 }
 
 // noteEnd keeps whose time had run out when the attempt ended: a moment later
-// the context would tell another story.
+// the context would tell another story. An answer that is whole was in time.
 func (a *attempt) noteEnd(c *call) {
 	a.elapsed = time.Since(a.begun)
-	if c.Context.Err() != nil {
+	switch {
+	case a.err == nil && a.bodyErr == nil:
+	case c.Context.Err() != nil:
 		a.left = true
-	} else {
+	default:
 		a.limit = ownLimit(a.Context)
 	}
 }

@@ -63,13 +63,20 @@ func (p *retryPolicy) ceiling(n int) time.Duration {
 
 // uniform returns U(0, x).
 func (p *retryPolicy) uniform(x time.Duration) time.Duration {
-	return time.Duration(p.random() * float64(x))
+	u := p.random() * float64(x)
+	if u >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(u)
 }
 
 func (p *retryPolicy) random() float64 {
 	if p.Rand != nil {
 		// A source that breaks its promise must not break ours.
-		return min(max(p.Rand(), 0), 1)
+		if r := p.Rand(); r > 0 {
+			return min(r, 1)
+		}
+		return 0 // or less, or not a number
 	}
 	return rand.Float64()
 }

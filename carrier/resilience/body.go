@@ -18,10 +18,12 @@ const (
 var errTooLarge = errors.New("over the limit")
 
 // readBody reads r in full, into one buffer sized by length where that is
-// known. It returns errTooLarge, and what it has, beyond max bytes.
+// known. It returns errTooLarge, and what it has, beyond max bytes; where
+// length tells so beforehand, that is no more than an error keeps.
 func readBody(r io.Reader, length, max int64) ([]byte, error) {
 	if length > max {
-		return nil, errTooLarge
+		head, _ := readBody(r, -1, min(max, maxErrorKept))
+		return head, errTooLarge
 	}
 	size := int64(minReadBuffer)
 	if length >= 0 {
@@ -71,6 +73,22 @@ func newBytesReader(b []byte) *bytesReader {
 }
 
 func (*bytesReader) Close() error { return nil }
+
+// emptyBody is no body at all, of a request that net/http must not send again:
+// it takes a GET whose Body is nil for repeatable. For these methods it looks
+// for a first byte, finds none, and sends the request as it would without.
+type emptyBody struct{}
+
+func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
+func (emptyBody) Close() error             { return nil }
+
+func usuallyBodiless(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
+		return true
+	}
+	return false
+}
 
 // sentBody notes what goes wrong while the caller's own body is read: that is
 // no fault of the carrier's.

@@ -90,6 +90,7 @@ const (
 	releaseSpreadEach  = 5 * time.Millisecond   // and this for each of them
 	openJitter         = 0.2
 	probeRetryFallback = time.Second // told to those refused beside a probe that has no time limit
+	shortestOpen       = 2           // nanoseconds: gobreaker's own open time must be over first
 )
 
 // verdict is what a breaker is told of an attempt.
@@ -121,28 +122,26 @@ type Breaker struct {
 	// mu is held for moments only: never over a callback, a wait or a call. It
 	// guards gobreaker as well, so that a change of state and what the gate
 	// knows of it are one.
-	mu        sync.Mutex
-	cb        *gobreaker.TwoStepCircuitBreaker[struct{}]
-	state     BreakerState
-	openUntil time.Time
-	probeEnds time.Time     // when the newest probe's time limit ends; zero if it has none
-	probes    int           // probes on their way
-	epoch     int           // counts the changes of state: a result of an older one is late
-	streak    int           // failures in a row while closed
-	lastRA    time.Duration // Retry-After of the failure being reported
-	arrivals  int           // numbers the waiting calls
-	queue     []*waiter     // waiting calls, first come first
-	changes   []change      // not yet delivered to OnStateChange
-	notifying bool
+	mu         sync.Mutex
+	cb         *gobreaker.TwoStepCircuitBreaker[struct{}]
+	state      BreakerState
+	openUntil  time.Time
+	probes     int           // probes on their way
+	probeLimit time.Duration // the newest one's time limit; 0 if it has none
+	epoch      int           // counts the changes of state: a result of an older one is late
+	streak     int           // failures in a row while closed
+	lastRA     time.Duration // Retry-After of the last failure
+	queue      []*waiter     // waiting calls, first come first
+	changes    []change      // not yet delivered to OnStateChange
+	notifying  bool
 }
 
 type change struct{ from, to BreakerState }
 
 // waiter is a call that waits at the gate.
 type waiter struct {
-	number int           // its place among all arrivals
-	wake   chan struct{} // cap 1: look again
-	slot   time.Time     // when to leave after a success; zero while in line
+	wake chan struct{} // cap 1: look again
+	slot time.Time     // when to leave, while the breaker is closed
 }
 
 // NewBreaker returns a closed breaker of its own. name is the group that
@@ -227,7 +226,8 @@ func (b *Breaker) moved(from, to BreakerState) {
 	case BreakerOpen:
 		spread := 1 - openJitter + 2*openJitter*rand.Float64()
 		open := time.Duration(float64(b.policy.OpenFor) * spread)
-		b.openUntil = time.Now().Add(max(open, min(b.lastRA, b.maxRA)))
+		b.openUntil = time.Now().Add(max(open, min(b.lastRA, b.maxRA), shortestOpen))
+		b.wakeAll()
 	case BreakerClosed:
 		b.release()
 	}
@@ -282,50 +282,54 @@ type admission struct {
 	epoch int
 }
 
-// admit asks for a place without waiting. limit is the attempt's time limit,
-// which a refusal beside a probe names as the time to wait; 0 means none.
-func (b *Breaker) admit(now time.Time, limit time.Duration) (admission, error) {
-	b.mu.Lock()
-	a, err := b.tryLocked(now, limit)
+// hand delivers what happened, and hands a over. A callback that does not
+// return must not take the place with it.
+func (b *Breaker) hand(a admission) admission {
+	handed := false
+	defer func() {
+		if !handed {
+			a.end(verdictExcluded, 0)
+		}
+	}()
 	b.deliver()
-	return a, err
+	handed = true
+	return a
 }
 
-// tryLocked is called with mu held.
+// tryLocked asks for a place without waiting. limit is the attempt's time limit,
+// which refusals beside a probe name as the time to wait; 0 means none. It is
+// called with mu held.
 func (b *Breaker) tryLocked(now time.Time, limit time.Duration) (admission, error) {
-	if b.state == BreakerOpen {
-		if wait := b.openUntil.Sub(now); wait > 0 {
-			return admission{}, &openError{b.name, wait}
-		}
+	if b.state == BreakerOpen && b.openUntil.After(now) {
+		return admission{}, b.refusal(now)
 	}
 	done, err := b.cb.Allow()
-	if err != nil {
-		return admission{}, &openError{b.name, b.probeLeft(now)}
-	}
-	if b.policy.HalfOpenCalls < 0 && b.state == BreakerHalfOpen {
+	if err == nil && b.policy.HalfOpenCalls < 0 && b.state == BreakerHalfOpen {
 		done(nil) // no probing: the open time is over, so it closes
-		if done, err = b.cb.Allow(); err != nil {
-			return admission{}, &openError{b.name, b.probeLeft(now)}
-		}
+		done, err = b.cb.Allow()
+	}
+	if err != nil {
+		return admission{}, b.refusal(now)
 	}
 	probe := b.state == BreakerHalfOpen
 	if probe {
 		b.probes++
-		b.probeEnds = time.Time{}
-		if limit > 0 {
-			b.probeEnds = now.Add(limit)
-		}
+		b.probeLimit = limit
 	}
 	return admission{b: b, done: done, probe: probe, epoch: b.epoch}, nil
 }
 
-// probeLeft is what a refusal beside a probe says: the time that the probe
-// still has at the most.
-func (b *Breaker) probeLeft(now time.Time) time.Duration {
-	if b.probeEnds.IsZero() {
-		return probeRetryFallback
+// refusal says when to come back: when the open time is over, or after the time
+// limit of the probe that is out. It is called with mu held.
+func (b *Breaker) refusal(now time.Time) *openError {
+	switch {
+	case b.state == BreakerOpen:
+		return &openError{b.name, max(b.openUntil.Sub(now), time.Millisecond)}
+	case b.state == BreakerHalfOpen && b.probeLimit > 0:
+		return &openError{b.name, b.probeLimit}
+	default:
+		return &openError{b.name, probeRetryFallback}
 	}
-	return max(b.probeEnds.Sub(now), time.Millisecond)
 }
 
 // end tells the breaker what became of the attempt, and wakes whoever is next.
@@ -336,25 +340,21 @@ func (a *admission) end(v verdict, retryAfter time.Duration) {
 	done, b := a.done, a.b
 	a.done = nil
 	b.mu.Lock()
-	inTime := a.epoch == b.epoch
-	if a.probe && inTime {
-		b.probes--
-	}
-	switch v {
-	case verdictSuccess:
-		if inTime {
+	if a.epoch == b.epoch { // a late result counts for nothing; gobreaker would even go half-open at it
+		if a.probe {
+			b.probes--
+		}
+		switch v {
+		case verdictSuccess:
 			b.streak = 0
-		}
-		done(nil)
-	case verdictFailure:
-		if inTime {
+			done(nil)
+		case verdictFailure:
 			b.streak++
+			b.lastRA = retryAfter
+			done(errFailure)
+		default:
+			done(errExcluded)
 		}
-		b.lastRA = retryAfter
-		done(errFailure)
-		b.lastRA = 0
-	default:
-		done(errExcluded)
 	}
 	b.wakeFirst()
 	b.deliver()
@@ -363,36 +363,34 @@ func (a *admission) end(v verdict, retryAfter time.Duration) {
 // deliver unlocks mu, and calls OnStateChange for what happened under it. One
 // goroutine at a time delivers, so that the order is kept.
 func (b *Breaker) deliver() {
-	if b.notifying || len(b.changes) == 0 {
+	if b.notifying {
 		b.mu.Unlock()
 		return
 	}
 	b.notifying = true
 	for len(b.changes) > 0 {
-		changes := b.changes
-		b.changes = nil
-		b.mu.Unlock()
-		b.notify(changes)
-		b.mu.Lock()
+		c := b.changes[0]
+		b.changes = b.changes[1:]
+		b.notify(c)
 	}
 	b.notifying = false
 	b.mu.Unlock()
 }
 
-// notify survives a callback that panics or leaves: the next one is delivered.
-func (b *Breaker) notify(changes []change) {
-	finished := false
+// notify calls OnStateChange without mu. It survives one that panics or leaves:
+// the next change is delivered all the same.
+func (b *Breaker) notify(c change) {
+	b.mu.Unlock()
+	returned := false
 	defer func() {
-		if !finished {
-			b.mu.Lock()
+		b.mu.Lock()
+		if !returned {
 			b.notifying = false
 			b.mu.Unlock()
 		}
 	}()
-	for _, c := range changes {
-		b.policy.OnStateChange(b.name, c.from, c.to)
-	}
-	finished = true
+	b.policy.OnStateChange(b.name, c.from, c.to)
+	returned = true
 }
 
 // openFor returns how long the breaker will stay open; 0 if it is not.
@@ -418,12 +416,13 @@ func (b *Breaker) standsIn() bool {
 // into f: while a probe hangs, everything else is refused.
 //
 // A refusal is an [Error] for [ErrCircuitOpen], with RetryAfter. With
-// WaitWhenOpen, Execute waits until ctx ends.
+// WaitWhenOpen, Execute waits instead, if ctx's deadline allows.
 func (b *Breaker) Execute(ctx context.Context, f func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return contextError(ctx)
 	}
-	a, err := b.enter(ctx, time.Time{}, 0)
+	until, _ := ctx.Deadline()
+	a, err := b.enter(ctx, until, 0)
 	if err != nil {
 		return b.refused(ctx, err)
 	}

@@ -1,6 +1,7 @@
 package resilience
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -34,7 +35,10 @@ type call struct {
 	oneShot     bool          // the body cannot be read again: no retry
 	key         string
 	keyValues   []string
-	rangeFrom   int64 // of a stream that goes on: the first byte that is asked for
+	streams     bool   // the answer is handed over unread
+	ranged      bool   // a part of it is asked for
+	ifRange     string // of a stream that goes on: what it was
+	rangeFrom   int64  // and the first byte that is asked for
 
 	// When it must end.
 	started      time.Time
@@ -59,6 +63,9 @@ type call struct {
 	decode      func(*Response) error // or, for JSON:
 	into        any                   // what the answer is decoded into
 	adopted     *http.Request         // of a caller of Do, who gets the answer undecoded; not changed
+
+	renewed bool          // it was sent again with another token
+	signed  signedSecrets // what a signer set, for the redactor
 
 	first  attempt // room for the first attempt: most calls need no other
 	flight flight  // of its key, if it leads one
@@ -135,6 +142,9 @@ func limit[T int64 | time.Duration](candidates ...T) T {
 func (c *call) decodeAnswer(status int, header http.Header, body []byte) error {
 	switch {
 	case c.decode != nil:
+		if c.config.keySet { // others may get the same answer
+			header, body = header.Clone(), bytes.Clone(body)
+		}
 		return c.decode(&Response{StatusCode: status, Header: header, Body: body})
 	case c.into == nil:
 		return nil
@@ -142,7 +152,7 @@ func (c *call) decodeAnswer(status int, header http.Header, body []byte) error {
 	if c.attempts > 1 {
 		reflect.ValueOf(c.into).Elem().SetZero()
 	}
-	return decodeJSON(body, c.into)
+	return decodeJSON(body, c.into, c.doer.config.limits.jsonDepth())
 }
 
 // waitsAtGate reports whether the call waits for an open breaker.

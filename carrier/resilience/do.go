@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -94,10 +95,14 @@ func (d *Doer) adopt(req *http.Request) (c *call, body []byte, err error) {
 	switch {
 	case req == nil:
 		return nil, nil, refuse("", invalid("the request is nil"))
+	case req.Method != "" && !validHeaderName(req.Method):
+		return nil, nil, refuse("", invalid("the method is not valid"))
 	case req.URL == nil || req.URL.Host == "" || req.URL.Scheme != "http" && req.URL.Scheme != "https":
 		return nil, nil, refuse(req.Method, invalid("the request's URL must be absolute, with the scheme http or https"))
 	case req.RequestURI != "":
 		return nil, nil, refuse(req.Method, invalid("RequestURI cannot be set in a client's request"))
+	case !validQuery(req.URL.RawQuery):
+		return nil, nil, refuse(req.Method, errQuery)
 	}
 	method := req.Method
 	if method == "" {
@@ -121,7 +126,7 @@ func (d *Doer) adopt(req *http.Request) (c *call, body []byte, err error) {
 	c.adopted = req
 	c.url, c.method, c.host, c.header = *req.URL, method, req.Host, req.Header
 	c.adoptBody(req)
-	if op.Stream {
+	if c.streams = op.Stream; c.streams {
 		return c, nil, nil
 	}
 	if c.config.keySet && req.GetBody != nil && req.ContentLength <= maxFirstBuffer {
@@ -141,7 +146,7 @@ func (d *Doer) find(method string, u *url.URL) *operation {
 		return d.table.findSuffix(method, u.EscapedPath())
 	}
 	path, below := strings.CutPrefix(u.EscapedPath(), d.baseURL.EscapedPath())
-	if !below || !sameOrigin(d.baseURL, u) {
+	if !below || !strings.HasPrefix(path, "/") || !sameOrigin(d.baseURL, u) {
 		return nil
 	}
 	return d.table.find(method, path)
@@ -162,8 +167,8 @@ func unknownOperation(method string, h http.Header) *operation {
 // refuseKeys keeps a key off an operation that the carrier does not
 // deduplicate: net/http would take it for leave to send a POST twice.
 func refuseKeys(op *operation, h http.Header) error {
-	for _, name := range netHTTPKeyHeaders {
-		if _, ok := h[name]; ok {
+	for name := range h {
+		if slices.Contains(netHTTPKeyHeaders, http.CanonicalHeaderKey(name)) {
 			return invalid("%s takes no idempotency key", op.ID)
 		}
 	}
@@ -217,9 +222,6 @@ func (c *call) readOwn(req *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, invalid("the body cannot be read: %v", err)
 	}
-	if b == nil {
-		b = []byte{}
-	}
 	return b, nil
 }
 
@@ -235,4 +237,12 @@ func (d *Doer) HTTPClient() *http.Client {
 
 type doerTransport struct{ d *Doer }
 
-func (t doerTransport) RoundTrip(req *http.Request) (*http.Response, error) { return t.d.Do(req) }
+func (t doerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.d.Do(req)
+	if err == nil {
+		if _, bad := resp.Location(); bad != nil {
+			resp.Header.Del("Location") // http.Client would throw the answer away for it
+		}
+	}
+	return resp, err
+}

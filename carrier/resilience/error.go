@@ -88,8 +88,8 @@ func (e *Error) describe() string {
 	if e.StatusCode != 0 {
 		return statusText(e.StatusCode)
 	}
-	for i := len(e.causes) - 1; i >= 0; i-- {
-		return oneLine(e.causes[i].Error(), 300)
+	if n := len(e.causes); n > 0 {
+		return oneLine(e.causes[n-1].Error(), 300)
 	}
 	return "failed"
 }
@@ -102,7 +102,7 @@ func statusText(code int) string {
 }
 
 // Format writes Error for every verb, %+v and %#v included.
-func (e *Error) Format(f fmt.State, verb rune) {
+func (e Error) Format(f fmt.State, verb rune) {
 	if verb == 'q' {
 		fmt.Fprintf(f, "%q", e.Error())
 		return
@@ -134,19 +134,6 @@ func (e *Error) LogValue() slog.Value {
 		attrs = append(attrs, slog.Duration("retry_after", e.RetryAfter))
 	}
 	return slog.GroupValue(attrs...)
-}
-
-// copy returns an Error of the caller's own, for calls that shared one.
-func (e *Error) copy() *Error {
-	c := *e
-	c.Header = e.Header.Clone()
-	c.Body = append([]byte(nil), e.Body...)
-	if e.Problem != nil {
-		p := *e.Problem
-		c.Problem = &p
-	}
-	c.causes = append([]error(nil), e.causes...)
-	return &c
 }
 
 // Refuse returns the [Error] for a call that is refused before anything is

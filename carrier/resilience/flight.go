@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"time"
 )
 
 // flights holds the calls that are under way with a key of the caller's. The
@@ -29,11 +30,12 @@ type flight struct {
 
 // same reports whether c would send what is in flight.
 func (fl *flight) same(c *call, body []byte) bool {
-	return fl.first.op == c.op && fl.first.method == c.method && fl.first.url == c.url && bytes.Equal(fl.body, body)
+	return fl.first.op.ID == c.op.ID && fl.first.method == c.method &&
+		fl.first.url.String() == c.url.String() && bytes.Equal(fl.body, body)
 }
 
 // join waits for the result of the flight of c's key, or leads it. led is
-// false where another call's result was taken over.
+// false where another call has the result.
 func (f *flights) join(c *call, body []byte) (result *call, led bool, err error) {
 	f.mu.Lock()
 	fl := f.byKey[c.key]
@@ -58,25 +60,34 @@ func (f *flights) join(c *call, body []byte) (result *call, led bool, err error)
 	fl.waiting++
 	f.mu.Unlock()
 
+	var limit <-chan time.Time
+	if c.settings.timeout > 0 {
+		t := time.NewTimer(time.Until(c.started.Add(c.settings.timeout)))
+		defer t.Stop()
+		limit = t.C
+	}
 	select {
 	case <-fl.done:
 		return fl.result, false, nil
 	case <-fl.lead:
 		f.mu.Lock()
 		fl.waiting--
-		fl.first, fl.body = c, body // the old leader's bytes are its caller's again
+		fl.first, fl.body = c, body
 		f.mu.Unlock()
 		f.fly(fl, c)
 		return c, true, nil
 	case <-c.Done():
-		f.mu.Lock()
-		fl.waiting--
-		if fl.waiting == 0 && len(fl.lead) > 0 {
-			delete(f.byKey, c.key) // the lead was free, and nobody is left to take it
-		}
-		f.mu.Unlock()
-		return nil, false, contextError(c.Context)
+		err = contextError(c.Context)
+	case <-limit:
+		err = &c.totalLimit
 	}
+	f.mu.Lock()
+	fl.waiting--
+	if fl.waiting == 0 && len(fl.lead) > 0 {
+		delete(f.byKey, c.key) // the lead was free, and nobody is left to take it
+	}
+	f.mu.Unlock()
+	return nil, false, err
 }
 
 // fly makes the call, and then hands over its result, or the lead.
@@ -86,7 +97,8 @@ func (f *flights) fly(fl *flight, c *call) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if fl.waiting > 0 && (!finished || c.abandoned()) {
-			fl.lead <- struct{}{} // cap 1, and only a leader sends
+			fl.body = bytes.Clone(fl.body) // these bytes are their caller's again
+			fl.lead <- struct{}{}          // cap 1, and only a leader sends
 			return
 		}
 		if fl.done != nil {

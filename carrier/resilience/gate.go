@@ -13,97 +13,85 @@ import (
 // Waiting calls stand in a queue. The first of them watches the clock for the
 // end of the open time and becomes the probe; every end of a probe wakes the
 // next in line. When a probe closes the breaker, each waiting call gets a slot,
-// evenly spaced, so that a carrier that has just come back is not knocked over.
+// evenly spaced, so that a carrier that has just come back is not knocked over;
+// it keeps its place until it leaves, for the case that the breaker opens again.
 // No goroutine of its own does any of this, and no lock is held while waiting.
 func (b *Breaker) enter(ctx context.Context, until time.Time, limit time.Duration) (admission, error) {
-	if !b.policy.WaitWhenOpen {
-		return b.admit(time.Now(), limit)
-	}
-
 	b.mu.Lock()
 	now := time.Now()
-	if b.state == BreakerClosed {
+	if !b.policy.WaitWhenOpen || b.state == BreakerClosed {
 		a, err := b.tryLocked(now, limit)
-		b.deliver()
-		return a, err
+		return b.hand(a), err
 	}
-	b.arrivals++
-	w := &waiter{number: b.arrivals, wake: make(chan struct{}, 1)}
-	b.join(w)
+	w := &waiter{wake: make(chan struct{}, 1)}
+	b.queue = append(b.queue, w)
 	for {
-		next := b.nextLook(w, now)
-		if next.at(now) {
+		turn := b.turn(w, now)
+		if !turn.IsZero() && !turn.After(now) {
 			if a, err := b.tryLocked(now, limit); err == nil {
-				a.freed = !a.probe && !w.slot.IsZero()
+				a.freed = !a.probe
 				b.leave(w)
-				b.deliver()
-				return a, nil
+				return b.hand(a), nil
 			}
-			next = look{} // every place is taken, and each end of a probe wakes us
+			turn = time.Time{} // every place is taken, and each end of a probe wakes us
 		}
-		if next.after(until) {
-			wait := next.when.Sub(now)
+		if soonest := b.soonest(w); !until.IsZero() && soonest.After(until) {
 			b.leave(w)
-			b.wakeFirst()
-			b.deliver()
-			return admission{}, &openError{b.name, wait}
+			b.mu.Unlock()
+			return admission{}, &openError{b.name, soonest.Sub(now)}
 		}
-		b.deliver()
+		b.mu.Unlock()
 
-		if err := w.wait(ctx, next, until, now); err != nil {
-			b.mu.Lock()
+		err := w.wait(ctx, turn, until, now)
+		b.mu.Lock()
+		now = time.Now()
+		if err != nil {
+			left := b.refusal(now)
 			b.leave(w)
-			b.wakeFirst()
-			left := max(b.openUntil.Sub(time.Now()), b.probeLeft(time.Now()))
-			b.deliver()
+			b.mu.Unlock()
 			if ctx.Err() == nil {
-				return admission{}, &openError{b.name, left}
+				err = left
 			}
 			return admission{}, err
 		}
-		b.mu.Lock()
-		now = time.Now()
 	}
 }
 
-// look is when a waiting call has something to do by itself; zero: only when woken.
-type look struct{ when time.Time }
-
-func (l look) at(now time.Time) bool { return !l.when.IsZero() && !l.when.After(now) }
-
-func (l look) after(until time.Time) bool {
-	return !l.when.IsZero() && !until.IsZero() && l.when.After(until)
+// turn says when w may try: at its slot once the breaker has closed, and at the
+// end of the open time if it is the first in line. One probe goes out at a time.
+// Zero means: only when woken. It is called with mu held.
+func (b *Breaker) turn(w *waiter, now time.Time) time.Time {
+	switch {
+	case b.state == BreakerClosed:
+		return w.slot
+	case b.queue[0] != w || b.probes > 0:
+		return time.Time{}
+	case b.state == BreakerOpen:
+		return b.openUntil
+	default:
+		return now
+	}
 }
 
-// nextLook says when w may try: at its slot once the breaker has closed, and
-// at the end of the open time if it is the first in line. One probe goes out
-// at a time. It is called with mu held.
-func (b *Breaker) nextLook(w *waiter, now time.Time) look {
-	switch {
-	case b.state == BreakerClosed && w.slot.IsZero():
-		return look{now}
-	case b.state == BreakerClosed:
-		return look{w.slot}
-	case !w.slot.IsZero():
-		// Released, and open again before the slot came: back to its place in line.
-		w.slot = time.Time{}
-		b.join(w)
-		return b.nextLook(w, now)
-	case len(b.queue) > 0 && b.queue[0] != w, b.probes > 0:
-		return look{}
-	case b.state == BreakerOpen:
-		return look{b.openUntil}
+// soonest is when w can be through at the earliest, as far as that can be told.
+// It is called with mu held.
+func (b *Breaker) soonest(w *waiter) time.Time {
+	switch b.state {
+	case BreakerClosed:
+		return w.slot
+	case BreakerOpen:
+		return b.openUntil
 	default:
-		return look{now}
+		return time.Time{}
 	}
 }
 
 // wait ends with nil when it is time to look again, with ctx's error, or with
 // context.DeadlineExceeded when until has passed.
-func (w *waiter) wait(ctx context.Context, next look, until, now time.Time) error {
+func (w *waiter) wait(ctx context.Context, turn, until, now time.Time) error {
 	var alarm, limit <-chan time.Time
-	if !next.when.IsZero() {
-		t := time.NewTimer(next.when.Sub(now))
+	if !turn.IsZero() {
+		t := time.NewTimer(turn.Sub(now))
 		defer t.Stop()
 		alarm = t.C
 	}
@@ -114,9 +102,9 @@ func (w *waiter) wait(ctx context.Context, next look, until, now time.Time) erro
 	}
 	select {
 	case <-w.wake:
-		return nil
+		return ctx.Err()
 	case <-alarm:
-		return nil
+		return ctx.Err()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-limit:
@@ -126,23 +114,30 @@ func (w *waiter) wait(ctx context.Context, next look, until, now time.Time) erro
 
 // release gives every waiting call its slot. It is called with mu held.
 func (b *Breaker) release() {
-	if len(b.queue) == 0 {
+	n := time.Duration(len(b.queue))
+	if n == 0 {
 		return
 	}
-	spread := max(minReleaseSpread, releaseSpreadEach*time.Duration(len(b.queue)))
-	step := spread / time.Duration(len(b.queue))
-	now := time.Now()
-	for i, w := range b.queue {
-		w.slot = now.Add(step * time.Duration(i+1))
-		w.signal()
+	step := max(minReleaseSpread, releaseSpreadEach*n) / n
+	slot := time.Now()
+	for _, w := range b.queue {
+		slot = slot.Add(step)
+		w.slot = slot
 	}
-	b.queue = nil
+	b.wakeAll()
 }
 
 // wakeFirst makes the first in line look again. It is called with mu held.
 func (b *Breaker) wakeFirst() {
 	if len(b.queue) > 0 {
 		b.queue[0].signal()
+	}
+}
+
+// wakeAll makes all of them look again. It is called with mu held.
+func (b *Breaker) wakeAll() {
+	for _, w := range b.queue {
+		w.signal()
 	}
 }
 
@@ -153,18 +148,11 @@ func (w *waiter) signal() {
 	}
 }
 
-// join puts w in line, behind those that came before it. It is called with mu held.
-func (b *Breaker) join(w *waiter) {
-	i := len(b.queue)
-	for i > 0 && b.queue[i-1].number > w.number {
-		i--
-	}
-	b.queue = slices.Insert(b.queue, i, w)
-}
-
-// leave takes w out of the line. It is called with mu held.
+// leave takes w out of the line, and wakes who is now the first. It is called
+// with mu held.
 func (b *Breaker) leave(w *waiter) {
 	if i := slices.Index(b.queue, w); i >= 0 {
 		b.queue = slices.Delete(b.queue, i, i+1)
 	}
+	b.wakeFirst()
 }

@@ -35,8 +35,14 @@ func (a *attempt) judge(c *call) {
 	}
 	a.settled = c.op.keyed() && a.class == classFinal &&
 		a.status != http.StatusUnauthorized && a.status != http.StatusForbidden
+	if a.twice.Load() && !a.settled && a.outcome != OutcomeDone {
+		a.outcome = OutcomeUnknown // the answer is to the second sending, and says nothing of the first
+	}
 	c.outcome = settle(c.outcome, a.outcome, c.attempts == 1, a.settled)
 	a.verdict = a.forBreaker(c)
+	if !a.probe || a.verdict != verdictFailure || !c.waitsAtGate() {
+		c.counted++
+	}
 	c.logAttempt(a)
 }
 
@@ -53,6 +59,8 @@ func (a *attempt) judgeSilence(c *call) {
 		if !sent {
 			a.outcome = OutcomeNotSent
 		}
+	case a.unauthorized != nil:
+		a.judgeUnauthorized()
 	case errors.Is(a.err, ErrBlocked):
 		a.as(classRefused, a.err)
 	case a.sendErr.Load() != nil:
@@ -66,23 +74,29 @@ func (a *attempt) judgeSilence(c *call) {
 		a.as(classUnknown, a.limit)
 	case a.refusedLocally(c):
 		a.as(classRefused, &invalidError{oneLine(a.err.Error(), 200)})
-	case !sent && final(a.err):
-		a.as(classRefused, a.err)
-	case !sent:
-		a.as(classNotSent, a.err)
+	case !sent && final(a.err), shakenOff(a.err):
+		a.as(classRefused, explainTLS(a.err))
+	case headerTooLarge(a.err):
+		a.as(classStrange, &LimitError{"header", c.doer.headerLimit()})
+	case invalidHTTP2(a.err):
+		a.as(classStrange, fmt.Errorf("%w, or no valid HTTP/2", &LimitError{"header", c.doer.headerLimit()}))
+	case neverOpened(a.err) && a.mutual.Load() != notAsked:
+		a.as(classRefused, a.explainMutual())
+	case !sent, neverOpened(a.err):
+		a.as(classNotSent, a.explainMutual())
 	default:
-		a.as(classUnknown, a.err)
+		a.as(classUnknown, a.explainMutual())
 	}
 }
 
 // sent reports whether the request may have reached the carrier. With a
 // transport that gives no evidence it may.
-func (a *attempt) sent() bool { return !a.notSent() }
+func (a *attempt) sent() bool { return a.sending && !a.notSent() }
 
 // refusedLocally holds if net/http's transport turned the request down before
 // it asked for a connection.
 func (a *attempt) refusedLocally(c *call) bool {
-	return c.doer.evident && a.asked.Load() == 0
+	return c.doer.evident && a.neverAsked()
 }
 
 // final holds for failures to connect that another attempt would only repeat.
@@ -113,26 +127,40 @@ func (a *attempt) judgeAnswer(c *call) {
 		a.judgeStatus(c)
 		return
 	}
+	foreign := !success.accepts(a.header)
 	switch {
-	case a.bodyErr == errTooLarge:
-		a.as(classUnreadable, fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, c.settings.maxBody))
 	case a.left:
 		a.as(classCanceled, contextError(c.Context))
-		a.outcome = OutcomeDone
+		if !foreign {
+			a.outcome = OutcomeDone
+		}
+	case foreign:
+		a.judgeForeign(c)
+	case a.bodyErr == errTooLarge:
+		a.as(classUnreadable, &LimitError{"body", c.settings.maxBody})
 	case a.limit != nil:
 		a.as(classBodyLost, a.limit)
 	case a.bodyErr != nil:
-		a.as(classBodyLost, fmt.Errorf("the answer was cut: %w", a.bodyErr))
+		a.as(classBodyLost, fmt.Errorf("the answer was cut: %w", newTransportError(a.bodyErr, c.redactor())))
 	case success.Kind == NotReadyAnswer:
 		a.readRetryAfter(c)
 		a.as(classAnswered, ErrNotReady)
 	case success.Kind == OtherAnswer:
 		a.as(classAnswered, fmt.Errorf("%w: a documented %d, of another kind than the result", ErrMalformedResponse, a.status))
 	case c.adopted != nil:
-		a.succeed()
+		a.succeed() // whoever called Do decodes it
 	default:
-		a.judgeResult(c, success)
+		a.judgeResult(c)
 	}
+}
+
+// judgeForeign is for a documented 2xx of another media type: hardly the API's.
+func (a *attempt) judgeForeign(c *call) {
+	contentType := c.redactor().text(a.header.Get("Content-Type"))
+	if contentType == "" {
+		contentType = "none"
+	}
+	a.as(classStrange, fmt.Errorf("%w: media type %s", ErrMalformedResponse, printable(contentType, 80)))
 }
 
 // readRetryAfter reads the carrier's wish, unless the policy says not to.
@@ -143,24 +171,24 @@ func (a *attempt) readRetryAfter(c *call) {
 }
 
 // judgeResult is for a documented 2xx whose body is whole, as far as it shows.
-func (a *attempt) judgeResult(c *call, success *Success) {
-	contentType := a.header.Get("Content-Type")
-	if !success.accepts(a.header) {
-		if contentType == "" {
-			contentType = "none"
-		}
-		a.as(classStrange, fmt.Errorf("%w: media type %s", ErrMalformedResponse, printable(contentType, 80)))
-		return
-	}
+func (a *attempt) judgeResult(c *call) {
 	err := c.decodeAnswer(a.status, a.header, a.body)
 	switch {
 	case err == nil:
 		a.succeed()
-	case closeDelimited(a.resp) && isJSON(contentType) && !json.Valid(a.body):
+	case closeDelimited(a.resp) && isJSON(a.header.Get("Content-Type")) && !json.Valid(a.body):
 		a.as(classBodyLost, fmt.Errorf("the answer was cut: %w", io.ErrUnexpectedEOF))
 	default:
-		a.as(classUnreadable, fmt.Errorf("%w: %w", ErrMalformedResponse, &decodeError{err}))
+		a.as(classUnreadable, unreadable(err))
 	}
+}
+
+// unreadable is the cause where a body does not decode.
+func unreadable(err error) error {
+	if errors.Is(err, ErrResponseTooLarge) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrMalformedResponse, &decodeError{err})
 }
 
 // decodeError keeps a decoder's error for errors.As, and its text to what
@@ -215,12 +243,17 @@ func (a *attempt) succeed() { a.as(classSuccess, nil) }
 // judgeStatus is for every answer that is no documented success.
 func (a *attempt) judgeStatus(c *call) {
 	cl := classifyStatus(a.status, c.op.safety)
-	a.problem = parseProblem(a.header.Get("Content-Type"), c.doer.redactor.body(a.body, maxProblemBytes+1), &c.url)
+	r, base := c.redactor(), c.url
+	base.RawQuery = "" // of a link it may be a secret, and "#kind" is relative to all of the URL
+	a.problem = parseProblem(a.header.Get("Content-Type"), a.body, &base, r)
 	if a.status >= 200 && a.status < 300 {
 		a.as(cl, fmt.Errorf("%w: the spec has no %d for it", ErrMalformedResponse, a.status))
 		return
 	}
 	a.as(cl, nil)
+	if a.status < 400 && a.status != http.StatusNotModified {
+		a.cause = redirected(&c.url, r.text(a.header.Get("Location")))
+	}
 	code := ""
 	if a.problem != nil {
 		code = a.problem.Code
@@ -273,8 +306,10 @@ func (a *attempt) forBreaker(c *call) verdict {
 	}
 	if a.status == 0 {
 		switch {
-		case errors.Is(a.cause, ErrBlocked), a.sendErr.Load() != nil, errors.Is(a.cause, ErrInvalidRequest):
+		case !a.sending, errors.Is(a.cause, ErrBlocked), a.sendErr.Load() != nil, errors.Is(a.cause, ErrInvalidRequest):
 			return verdictExcluded
+		case errors.Is(a.cause, ErrResponseTooLarge):
+			return verdictSuccess
 		case a.limit != nil && a.notConnected() && c.doer.own != nil && !a.dialed.Load():
 			return verdictExcluded // waited for a place in our own full pool
 		}
@@ -299,7 +334,7 @@ func (a *attempt) hung(c *call) bool {
 	if _, ok := c.Context.Deadline(); !ok || c.Context.Err() != context.DeadlineExceeded {
 		return false
 	}
-	if a.notConnected() && c.doer.own != nil && !a.dialed.Load() {
+	if !a.sending || a.notConnected() && c.doer.own != nil && !a.dialed.Load() {
 		return false
 	}
 	slow := time.Second

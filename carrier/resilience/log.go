@@ -22,7 +22,7 @@ func (c *call) logAttrs(a *attempt) []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("operation", c.op.ID),
 		slog.Int("attempt", a.number),
-		slog.String("reason", c.doer.redactor.text(a.describe())),
+		slog.String("reason", a.describe(c.redactor())),
 	}
 	if a.status != 0 {
 		attrs = append(attrs, slog.Int("status", a.status))

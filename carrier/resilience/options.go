@@ -1,9 +1,13 @@
 package resilience
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -56,6 +60,15 @@ type config struct {
 	baseURL        string
 	operations     []*Operation
 	credentials    []header
+	secrets        []string // beside the credentials, for the redactor
+	tokenSource    func(context.Context) (Token, error)
+	oauth2         *oauth2Config
+	sign           func(*http.Request) error
+	guard          *guard // of everything; nil: the base URL is trusted
+	linkGuard      *guard // of links of other origins; nil: as guard, or the default
+	rootCAs        *x509.CertPool
+	certificates   []tls.Certificate
+	limits         Limits
 	transport      http.RoundTripper
 	maxConns       int
 	maxConnsSet    bool
@@ -115,7 +128,7 @@ func WithCredential(name, value string) Option {
 		if err := validateCredential(value); err != nil {
 			return err
 		}
-		c.credentials = append(c.credentials, header{http.CanonicalHeaderKey(name), []string{value}})
+		c.addCredential(http.CanonicalHeaderKey(name), value)
 		return nil
 	})
 }
@@ -179,6 +192,7 @@ func WithRetryBudget(p BudgetPolicy) Option {
 // WithBreaker sets the policy of the client's breakers, one for each group of
 // operations; see [BreakerPolicy].
 func WithBreaker(p BreakerPolicy) Option {
+	p.FailureStatuses = slices.Clone(p.FailureStatuses)
 	return clientOption(func(c *config) error {
 		c.breaker, c.sharedBreaker, c.noBreaker = p, nil, false
 		return p.validate()

@@ -61,8 +61,8 @@ func (roundTrip) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.begin(c) // attempt.go
 	defer a.finish(c)
 
-	// 3. The request is sent, with the same key and bytes as in every attempt.
-	resp, err := c.doer.base.RoundTrip(a.request(req))
+	// 3. The request is authorized and sent, with the same key and bytes as in every attempt.
+	resp, err := a.send(c, a.request(req)) // auth.go
 
 	// 4. The body is read here, bounded, or handed over if it is a stream.
 	a.receive(c, resp, err)
@@ -92,7 +92,9 @@ func checkRetry(ctx context.Context, _ *http.Response, err error) (bool, error) 
 	now := time.Now()
 	c.decision = c.decide(c.last, now)
 	if c.decision.retry {
-		c.announceRetry(c.decision.wait)
+		if !c.decision.renewal {
+			c.announceRetry(c.decision.wait)
+		}
 		c.loop.RetryWaitMin = c.decision.wait
 	}
 	return c.decision.retry, nil

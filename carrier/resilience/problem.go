@@ -3,9 +3,11 @@ package resilience
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -48,12 +50,12 @@ type ProblemError struct {
 const maxProblemBytes = 64 << 10
 
 // parseProblem reads the body of an error answer, and returns nil if it says
-// nothing that could be understood.
-func parseProblem(contentType string, body []byte, base *url.URL) *Problem {
+// nothing that could be understood. It does not keep secrets that r knows.
+func parseProblem(contentType string, body []byte, base *url.URL, r redactor) *Problem {
 	if len(body) > maxProblemBytes || !isJSON(contentType) {
 		return nil
 	}
-	members := object(body)
+	members := object([]byte(r.text(string(body))))
 	if members == nil {
 		return nil
 	}
@@ -84,7 +86,22 @@ func parseProblem(contentType string, body []byte, base *url.URL) *Problem {
 			p.Type = u.String()
 		}
 	}
+	r.problem(p)
 	return p
+}
+
+// clone returns a copy that shares nothing with p.
+func (p *Problem) clone() *Problem {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Errors = slices.Clone(p.Errors)
+	c.Extensions = maps.Clone(p.Extensions)
+	for name, raw := range c.Extensions {
+		c.Extensions[name] = bytes.Clone(raw)
+	}
+	return &c
 }
 
 // foreign looks for code and message where other carriers put them: in an
@@ -218,11 +235,12 @@ func mediaType(contentType string) string {
 	return contentType
 }
 
-// requestID is the carrier's id of a request, as it stands in the answer.
-func requestID(h http.Header, p *Problem) string {
+// requestID is the carrier's id of a request, as it stands in the answer,
+// without secrets that it may echo.
+func requestID(h http.Header, p *Problem, r redactor) string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Amzn-Requestid", "Correlation-Id", "X-Correlation-Id", "Transid"} {
 		if id := h.Get(name); id != "" {
-			return printable(id, 128)
+			return printable(r.text(id), 128)
 		}
 	}
 	if p != nil {

@@ -132,9 +132,10 @@ func (p *retryPolicy) wants(c *call, a *attempt) bool {
 
 // decision is what follows an attempt that failed.
 type decision struct {
-	retry bool
-	wait  time.Duration
-	why   error // why a retry that was wanted does not follow, for the error; nil if none was
+	retry   bool
+	renewal bool // with another token, beside the policy
+	wait    time.Duration
+	why     error // why a retry that was wanted does not follow, for the error; nil if none was
 }
 
 // decide is the whole rule of retrying. It is asked once after each attempt.
@@ -143,6 +144,10 @@ func (c *call) decide(a *attempt, now time.Time) decision {
 	if a.class == classSuccess {
 		c.doer.budget.succeed(now)
 		return decision{}
+	}
+
+	if c.renews(a, now) {
+		return decision{retry: true, renewal: true}
 	}
 
 	// While the breaker is not closed its gate stands in for the budget, for
@@ -177,9 +182,10 @@ func (c *call) decide(a *attempt, now time.Time) decision {
 		return decision{}
 	}
 	if a.gate != nil {
-		// An open breaker that outlasts the wait ends the loop now, with the
-		// answer that came, instead of later, with a refusal.
-		if open := a.gate.openFor(now); open > wait && !c.waitsAtGate() {
+		// An open breaker that outlasts the wait, or the time that there is to
+		// wait at its gate, ends the loop now, with the answer that came,
+		// instead of later, with a refusal.
+		if open := a.gate.openFor(now); open > wait && !(c.waitsAtGate() && c.fits(open, now)) {
 			return decision{why: &openError{group: a.gate.name, retryAfter: open}}
 		}
 	}

@@ -26,7 +26,7 @@ func retryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 	if d, valid := parseMillis(h.Get("Retry-After-Ms")); valid {
 		return d, true
 	}
-	if d, valid := parseRateLimit(h["Ratelimit"]); valid {
+	if d, valid := parseRateLimit(h["Ratelimit"]); valid && !cached(h) {
 		return d, true
 	}
 	for _, name := range []string{"X-Ratelimit-Reset", "X-Rate-Limit-Reset"} {
@@ -109,8 +109,7 @@ func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 				year -= 100
 			}
 			t = time.Date(year, t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-			_, clock, _ := strings.Cut(t.Format(rfc850Date), ",")
-			if _, got, _ := strings.Cut(s, ","); got != clock {
+			if t.Format(layout) != s {
 				continue
 			}
 		}
@@ -119,12 +118,15 @@ func parseHTTPDate(s string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// cached holds for an answer out of a cache: its RateLimit is as old as it is.
+func cached(h http.Header) bool { return strings.Trim(h.Get("Age"), "0") != "" }
+
 // parseRateLimit reads the longest t among the items whose r is 0:
 // `"default";r=0;t=7`. An item that is malformed is ignored, as the draft says.
 func parseRateLimit(lines []string) (wait time.Duration, ok bool) {
 	for _, line := range lines {
-		for _, item := range strings.Split(line, ",") {
-			params := strings.Split(item, ";")
+		for _, item := range splitUnquoted(line, ',') {
+			params := splitUnquoted(item, ';')
 			name := strings.TrimSpace(params[0])
 			if len(name) < 2 || name[0] != '"' || name[len(name)-1] != '"' {
 				continue
@@ -144,6 +146,23 @@ func parseRateLimit(lines []string) (wait time.Duration, ok bool) {
 		}
 	}
 	return wait, ok
+}
+
+// splitUnquoted splits s at each separator that is not within a quoted string.
+func splitUnquoted(s string, separator byte) (parts []string) {
+	begin, quoted := 0, false
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == separator && !quoted:
+			parts = append(parts, s[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(parts, s[begin:])
 }
 
 // parseReset reads the ambiguous X-RateLimit-Reset: over 10^9 it is a moment

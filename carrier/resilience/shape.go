@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -22,10 +23,13 @@ func (c *call) failure() *Error {
 	what := ""
 	if j := c.judged; j != nil {
 		e.causes = j.sentinels()
+		if j.unauthorized != nil {
+			e.RetryAfter = j.retryAfter
+		}
 		if j.cause != nil {
 			e.causes = append(e.causes, stripURL(j.cause))
 		}
-		what = j.describe()
+		what = j.describe(c.redactor())
 		switch {
 		case j.limit != nil:
 			e.Timeout = j.limit.limit
@@ -53,7 +57,7 @@ func (c *call) failure() *Error {
 	if e.Outcome == OutcomeUnknown && c.op.safety != SafetyRead {
 		e.causes = append([]error{ErrOutcomeUnknown}, e.causes...)
 	}
-	e.what = c.doer.redactor.text(what)
+	e.what = c.redactor().text(what)
 	return e
 }
 
@@ -63,15 +67,16 @@ func (c *call) addAnswer(e *Error) {
 	if a == nil {
 		return
 	}
-	r := c.doer.redactor
+	r := c.redactor()
 	e.StatusCode = a.status
-	if a.problem != nil {
-		p := *a.problem
-		e.Problem = &p
-	}
-	e.RequestID = r.text(requestID(a.header, a.problem))
+	e.Problem = a.problem.clone()
+	e.RequestID = requestID(a.header, a.problem, r)
 	e.Header = r.header(a.header)
-	if a.class != classSuccess {
+	switch {
+	case a.class == classSuccess:
+	case a.bodyErr != nil:
+		e.Body = r.cutBody(a.body, maxErrorKept)
+	default:
 		e.Body = r.body(a.body, maxErrorKept)
 	}
 	if c.judged == a {
@@ -108,7 +113,7 @@ func join(a, separator, b string) string {
 func (a *attempt) sentinels() []error {
 	var s []error
 	switch {
-	case a.class == classCanceled, a.class == classUnreadable, a.class == classAnswered && a.status != http.StatusNotModified:
+	case a.class == classCanceled, a.class == classUnreadable, a.unauthorized != nil && a.limit == nil, a.class == classAnswered && a.status != http.StatusNotModified:
 		// The cause says it all.
 	case a.limit != nil && a.problem == nil && (a.status == 0 || a.class == classBodyLost):
 		s = append(s, ErrTimeout)
@@ -131,7 +136,7 @@ func (a *attempt) sentinels() []error {
 func (a *attempt) silence() []error {
 	var timeout interface{ Timeout() bool }
 	switch {
-	case errors.Is(a.cause, ErrBlocked), errors.Is(a.cause, ErrInvalidRequest), a.sendErr.Load() != nil:
+	case errors.Is(a.cause, ErrBlocked), errors.Is(a.cause, ErrInvalidRequest), errors.Is(a.cause, ErrResponseTooLarge), a.sendErr.Load() != nil:
 		return nil
 	case errors.As(a.cause, &timeout) && timeout.Timeout() && a.sent():
 		return []error{ErrTimeout}
@@ -143,7 +148,7 @@ func (a *attempt) silence() []error {
 var codeToken = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
 // describe is what happened, in a few words: no body, no header, no URL.
-func (a *attempt) describe() string {
+func (a *attempt) describe(r redactor) string {
 	what := ""
 	if a.status != 0 {
 		what = statusText(a.status)
@@ -154,7 +159,7 @@ func (a *attempt) describe() string {
 	if a.cause == nil {
 		return what
 	}
-	text := oneLine(stripURL(a.cause).Error(), 300)
+	text := oneLine(r.text(stripURL(a.cause).Error()), 300) // cut last, so that no half of a secret is left
 	if what == "" {
 		return text
 	}
@@ -173,9 +178,19 @@ func stripURL(err error) error {
 // transportError is what the transport returned. Only a caller's own context
 // makes an error Is context.Canceled or context.DeadlineExceeded: what the
 // network says of those is hidden, everything else can be found.
-type transportError struct{ err error }
+type transportError struct {
+	err  error
+	text string // without secrets
+}
 
-func (e *transportError) Error() string { return e.err.Error() }
+func newTransportError(err error, r redactor) *transportError {
+	return &transportError{err, r.text(err.Error())}
+}
+
+func (e *transportError) Error() string { return e.text }
+
+// Format writes Error for every verb: %#v would show what the redactor knows.
+func (e *transportError) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.Error()) }
 
 func (e *transportError) Is(target error) bool {
 	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.err, target)
@@ -187,10 +202,10 @@ func (e *transportError) As(target any) bool { return errors.As(e.err, target) }
 func (c *call) view(a *attempt) Attempt {
 	v := Attempt{
 		Operation: c.op.ID, Number: a.number, StatusCode: a.status,
-		Header: c.doer.redactor.header(a.header), Outcome: a.outcome, Elapsed: a.elapsed,
+		Header: c.redactor().header(a.header), Outcome: a.outcome, Elapsed: a.elapsed,
 	}
 	if a.cause != nil {
-		v.Err = &attemptError{a.sentinels(), stripURL(a.cause), c.doer.redactor.text(a.describe())}
+		v.Err = &attemptError{a.sentinels(), stripURL(a.cause), a.describe(c.redactor())}
 	}
 	return v
 }
@@ -215,9 +230,9 @@ func (c *call) fill(info *CallInfo) {
 	}
 	if a := c.answered; a != nil {
 		info.StatusCode = a.status
-		info.RequestID = c.doer.redactor.text(requestID(a.header, a.problem))
+		info.RequestID = requestID(a.header, a.problem, c.redactor())
 		info.Replayed = a.replayed
-		info.Header = c.doer.redactor.header(a.header)
+		info.Header = c.redactor().header(a.header)
 	}
 }
 

@@ -18,21 +18,27 @@ import (
 //
 // The total time limit and the attempt's end at the headers; from there each
 // wait for the next bytes is bounded by the idle time limit ([WithIdleTimeout]),
-// and everything by the caller's context. If the connection is cut, and the
-// server offers ranges (RFC 9110, section 14), the stream goes on where it was
-// by a new request, unseen: each of those is retried like any other call. What
-// cannot be resumed is an [Error] from Read, with OutcomeDone.
+// and everything by the caller's context. If the connection is cut or stalls,
+// and the server offers ranges (RFC 9110, section 14) and a strong validator,
+// the stream goes on where it was by a new request, unseen: each of those is
+// retried like any other call. What cannot be resumed, or may not be by
+// [WithoutRetry], is an [Error] from Read, with OutcomeDone.
 //
 // A Stream is for one reader; Close may be called from another goroutine.
 type Stream struct {
 	io.ReadCloser
-	// Header is the answer's.
+	// Header is the answer's, credentials removed.
 	Header http.Header
 	// ContentType is its media type, with parameters.
 	ContentType string
 	// Size is the length in bytes; -1 if unknown.
 	Size int64
+
+	limits Limits
 }
+
+// Format writes "resilience.Stream" for every verb: behind it are requests with credentials.
+func (s Stream) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "resilience.Stream") }
 
 const (
 	// freeResume is how much progress makes a resume free of charge: a cut
@@ -71,7 +77,7 @@ func newStreamBody(c *call, a *attempt) *streamBody {
 		body: a.resp.Body, cancel: a.cancelStream, ctx: a.Context,
 		idle: limitError{"idle", c.settings.idleTimeout},
 	}
-	if c.rangeFrom == 0 && !a.resp.Uncompressed {
+	if c.settings.retry != nil && c.ifRange == "" && !a.resp.Uncompressed {
 		s.validator = validator(c, a)
 	}
 	if s.idle.limit > 0 {
@@ -110,23 +116,26 @@ func (s *streamBody) expire() {
 func (s *streamBody) Read(p []byte) (int, error) {
 	for s.err == nil {
 		if s.closed.Load() {
-			return 0, fmt.Errorf("%s: the stream is closed", s.c.op.ID)
+			return 0, s.errClosed()
 		}
 		n, err := s.readOnce(p)
 		s.read += int64(n)
-		if s.max > 0 && s.read > s.max {
-			n -= int(s.read - s.max)
-			s.fail(fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, s.max), nil)
-			return n, s.err
-		}
 		switch {
+		case s.max > 0 && s.read > s.max:
+			n -= s.cutBack(s.max)
+			s.fail(&LimitError{"stream", s.max})
+		case s.size > 0 && s.read > s.size:
+			n -= s.cutBack(s.size)
+			s.fail(fmt.Errorf("%w: more than the %d bytes that it is said to have", ErrMalformedResponse, s.size))
 		case err == nil:
 			return n, nil
-		case err == io.EOF:
+		case s.closed.Load():
+			s.err = s.errClosed()
+		case err == io.EOF && s.read >= s.size:
 			s.err = io.EOF
 			s.release()
-		case s.closed.Load():
-			s.err = fmt.Errorf("%s: the stream is closed", s.c.op.ID)
+		case err == io.EOF:
+			s.recover(io.ErrUnexpectedEOF)
 		default:
 			s.recover(err)
 		}
@@ -149,77 +158,105 @@ func (s *streamBody) readOnce(p []byte) (int, error) {
 	return body.Read(p)
 }
 
+// cutBack takes back what was read beyond max, and returns how much that is.
+func (s *streamBody) cutBack(max int64) int {
+	excess := s.read - max
+	s.read = max
+	return int(excess)
+}
+
+func (s *streamBody) errClosed() error { return fmt.Errorf("%s: the stream is closed", s.c.op.ID) }
+
 // recover goes on after a cut, or fails for good.
 func (s *streamBody) recover(cut error) {
-	limit := ownLimit(s.ctx)
+	var cause error = newTransportError(cut, s.c.redactor())
+	kind := ErrUnavailable
+	if limit := ownLimit(s.ctx); limit != nil {
+		cause, kind = limit, ErrTimeout
+	}
 	s.release()
-	cause := cut
-	if limit != nil {
-		cause = limit
-	}
 	if s.c.Context.Err() != nil {
-		s.fail(contextError(s.c.Context), nil)
+		s.fail(contextError(s.c.Context))
 		return
 	}
-	if s.validator == "" {
-		s.fail(cause, limit)
+	wait, ok := s.mayResume()
+	if !ok {
+		s.fail(cause, kind)
 		return
 	}
-	if s.read-s.from < freeResume {
-		s.fruitless++
-		policy := s.c.settings.retry
-		if policy == nil || s.fruitless >= policy.MaxAttempts || !s.c.doer.budget.fail(time.Now()) {
-			s.fail(cause, limit)
-			return
-		}
-		if !sleep(s.c.Context, policy.backoff(s.fruitless)) {
-			s.fail(contextError(s.c.Context), nil)
-			return
-		}
-	} else {
-		s.fruitless = 0
+
+	// From here on Close ends the wait, the new request and what it brings.
+	ctx, cancel := context.WithCancelCause(s.c.Context)
+	s.mu.Lock()
+	s.cancel = cancel
+	s.mu.Unlock()
+	if s.closed.Load() {
+		cancel(context.Canceled)
 	}
-	if err := s.resume(); err != nil {
-		s.fail(fmt.Errorf("the answer was cut (%s) and could not be resumed: %w", oneLine(cut.Error(), 100), err), limit)
+	err := sleep(ctx, wait)
+	if err == nil {
+		err = s.resume(ctx)
+	}
+	switch {
+	case err == nil:
+	case s.closed.Load():
+		s.err = s.errClosed()
+		s.release()
+	case s.c.Context.Err() != nil:
+		s.fail(contextError(s.c.Context))
+	default:
+		s.fail(fmt.Errorf("%w, and it could not be resumed: %w", cause, err), kind)
 	}
 }
 
-// sleep waits, and reports whether ctx let it.
-func sleep(ctx context.Context, d time.Duration) bool {
+// mayResume says whether to resume, and after which wait.
+func (s *streamBody) mayResume() (wait time.Duration, ok bool) {
+	if s.validator == "" {
+		return 0, false
+	}
+	if s.read-s.from >= freeResume {
+		s.fruitless = 0
+		return 0, true
+	}
+	s.fruitless++
+	policy := s.c.settings.retry
+	if s.fruitless >= policy.MaxAttempts || !s.c.doer.budget.fail(time.Now()) {
+		return 0, false
+	}
+	return policy.backoff(s.fruitless), true
+}
+
+// sleep ends early, with ctx's error, if ctx does.
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return ctx.Err()
 	}
 }
 
 var errResume = errors.New("the server did not go on where it was cut")
 
 // resume asks for the rest by Range and If-Range: a call of its own.
-func (s *streamBody) resume() error {
+func (s *streamBody) resume(ctx context.Context) error {
 	c := s.c.again()
-	c.rangeFrom = s.read
-	c.header = s.c.header.Clone()
-	if c.header == nil {
-		c.header = http.Header{}
-	}
-	c.header["Range"] = []string{"bytes=" + strconv.FormatInt(s.read, 10) + "-"}
-	c.header["If-Range"] = []string{s.validator}
+	c.Context = ctx
+	c.ifRange, c.rangeFrom = s.validator, s.read
 	c.run()
 	a := c.last
 	if a == nil || a.stream == nil {
 		return c.failure()
 	}
 	next := a.stream
-	if !s.continues(a.header.Get("Content-Range")) {
+	if !s.continues(a.header) {
 		_ = next.Close()
 		return errResume
 	}
 	s.mu.Lock()
-	s.body, s.cancel, s.ctx, s.from = next.body, next.cancel, next.ctx, s.read
+	s.body, s.ctx, s.from = next.body, next.ctx, s.read
 	s.mu.Unlock()
 	if s.closed.Load() {
 		s.release()
@@ -227,44 +264,44 @@ func (s *streamBody) resume() error {
 	return nil
 }
 
-// continues checks that a Content-Range begins where the stream stopped, and
-// is of a thing of the same length: "bytes 100-199/200".
-func (s *streamBody) continues(contentRange string) bool {
-	unit, rest, _ := strings.Cut(contentRange, " ")
+// continues checks that a part begins where the stream stopped, goes to its
+// end ("bytes 100-199/200"), and is of the same thing. Not every server that
+// knows Range looks at If-Range.
+func (s *streamBody) continues(h http.Header) bool {
+	unit, rest, _ := strings.Cut(h.Get("Content-Range"), " ")
 	span, total, ok := strings.Cut(rest, "/")
 	first, last, ok2 := strings.Cut(span, "-")
-	return strings.EqualFold(unit, "bytes") && ok && ok2 &&
-		first == strconv.FormatInt(s.read, 10) &&
-		last == strconv.FormatInt(s.size-1, 10) &&
-		total == strconv.FormatInt(s.size, 10)
+	if !strings.EqualFold(unit, "bytes") || !ok || !ok2 ||
+		first != strconv.FormatInt(s.read, 10) ||
+		last != strconv.FormatInt(s.size-1, 10) ||
+		total != strconv.FormatInt(s.size, 10) {
+		return false
+	}
+	if strings.HasPrefix(s.validator, `"`) {
+		return h.Get("ETag") == s.validator
+	}
+	modified := h.Get("Last-Modified")
+	return modified == "" || modified == s.validator
 }
 
 // fail makes the error that this and every later Read returns.
-func (s *streamBody) fail(cause error, limit *limitError) {
+func (s *streamBody) fail(cause error, sentinels ...error) {
 	s.release()
 	c := s.c
 	e := &Error{
 		Operation: c.op.ID, Outcome: OutcomeDone, IdempotencyKey: c.key, Attempts: c.attempts,
-		causes: []error{},
+		causes: append(sentinels, cause),
 	}
 	c.addAnswer(e)
-	var inner *Error
+	var limit *limitError
 	switch {
-	case limit != nil:
+	case errors.As(cause, &limit):
 		e.Timeout = limit.limit
+	case errors.Is(cause, context.DeadlineExceeded):
+		e.Timeout = c.callerLimit
 		e.causes = append(e.causes, ErrTimeout)
-	case errors.Is(cause, ErrResponseTooLarge):
-	case errors.As(cause, &inner):
-	case c.Context.Err() != nil:
-		if c.Context.Err() == context.DeadlineExceeded {
-			e.Timeout = c.callerLimit
-			e.causes = append(e.causes, ErrTimeout)
-		}
-	default:
-		e.causes = append(e.causes, ErrUnavailable)
 	}
-	e.causes = append(e.causes, cause)
-	e.what = c.doer.redactor.text("after " + strconv.FormatInt(s.read, 10) + " bytes: " + oneLine(cause.Error(), 300))
+	e.what = c.redactor().text("after " + strconv.FormatInt(s.read, 10) + " bytes: " + oneLine(cause.Error(), 300))
 	s.err = e
 }
 
@@ -272,6 +309,7 @@ func (s *streamBody) fail(cause error, limit *limitError) {
 func (s *streamBody) release() {
 	s.mu.Lock()
 	body, cancel := s.body, s.cancel
+	s.body = http.NoBody
 	s.mu.Unlock()
 	_ = body.Close()
 	cancel(context.Canceled)

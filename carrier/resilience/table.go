@@ -159,7 +159,7 @@ func matchesPath(template []string, path string) bool {
 	path = strings.Trim(path, "/")
 	for i, s := range template {
 		segment, rest, more := strings.Cut(path, "/")
-		if !isParameter(s) && s != segment || segment == "" || more != (i < len(template)-1) {
+		if !fills(s, segment) || more != (i < len(template)-1) {
 			return false
 		}
 		path = rest
@@ -176,11 +176,19 @@ func matches(template, segments []string) bool {
 		return false
 	}
 	for i, s := range template {
-		if !isParameter(s) && s != segments[i] || segments[i] == "" {
+		if !fills(s, segments[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// fills reports whether a segment can stand where a template's does.
+func fills(template, segment string) bool {
+	if isParameter(template) {
+		return segment != ""
+	}
+	return segment == template
 }
 
 // moreLiteral reports whether a matches only paths that b matches as well, and not all of them.

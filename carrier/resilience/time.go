@@ -69,7 +69,8 @@ var timeForms = []struct {
 	{"20060102150405", false},
 	{"20060102", false},
 	{time.RFC1123Z, true},
-	{time.RFC1123, true},
+	{"Mon, 02 Jan 2006 15:04:05 GMT", true}, // of other names of zones time.Parse knows no offset
+	{"Mon, 02 Jan 2006 15:04:05 UTC", true},
 }
 
 // Time returns the moment, or the zero time if the text was none. A time
@@ -102,6 +103,9 @@ func (t *Time) UnmarshalText(text []byte) error {
 	*t = ParseTime(string(text))
 	return nil
 }
+
+// Bind reads a query parameter, for generated servers. It never fails.
+func (t *Time) Bind(src string) error { return t.UnmarshalText([]byte(src)) }
 
 // MarshalJSON writes Raw as a string, and null for the zero value.
 func (t Time) MarshalJSON() ([]byte, error) {

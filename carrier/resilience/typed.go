@@ -24,7 +24,10 @@ func CallJSON[T any](ctx context.Context, d *Doer, op *Operation, req *Request, 
 	return out, nil
 }
 
-func decodeJSON(body []byte, v any) error {
+func decodeJSON(body []byte, v any, depth int) error {
+	if err := checkDepth(body, depth); err != nil {
+		return err
+	}
 	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
 		return errNull
 	}
@@ -48,13 +51,20 @@ func CallStream(ctx context.Context, d *Doer, op *Operation, req *Request, opts 
 	if err != nil {
 		return nil, err
 	}
+	c.streams = true
+	return c.stream()
+}
+
+// stream makes the call, and hands its answer over unread.
+func (c *call) stream() (*Stream, error) {
 	c.run()
 	if err := c.conclude(c.config.info); err != nil {
 		return nil, err
 	}
-	a := c.judged
+	a, r := c.judged, c.redactor()
 	return &Stream{
-		ReadCloser: a.stream, Header: a.header.Clone(),
-		ContentType: a.header.Get("Content-Type"), Size: a.stream.size,
+		ReadCloser: a.stream, Header: r.header(a.header),
+		ContentType: r.text(a.header.Get("Content-Type")), Size: a.stream.size,
+		limits: c.doer.config.limits,
 	}, nil
 }
