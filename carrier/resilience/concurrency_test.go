@@ -223,7 +223,13 @@ func TestConnectionsOfManyCallers(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if n := conns.opened(); n > most {
+			// A connection that net/http gave up, since another had become free
+			// while it was dialled, may have been replaced.
+			spare := 0
+			if most < callers {
+				spare = 2
+			}
+			if n := conns.opened(); n > most+spare {
 				t.Errorf("%d connections", n)
 			}
 			t.Logf("%d connections for %d calls from %d callers", conns.opened(), calls, callers)

@@ -20,7 +20,7 @@ type flights struct {
 // with the same key and the same bytes. Most flights have nobody waiting, so it
 // lives in the first leader's call, and its channels are made for the first that waits.
 type flight struct {
-	first   *call // the leader, with whose request the others are compared
+	first   *call // the first leader, with whose request the others are compared
 	body    []byte
 	waiting int
 	lead    chan struct{} // cap 1: the lead is free
@@ -72,7 +72,6 @@ func (f *flights) join(c *call, body []byte) (result *call, led bool, err error)
 	case <-fl.lead:
 		f.mu.Lock()
 		fl.waiting--
-		fl.first, fl.body = c, body
 		f.mu.Unlock()
 		f.fly(fl, c)
 		return c, true, nil

@@ -28,7 +28,8 @@ const maxPinned = 16
 // and speak TLS at once would have to be given the name.
 func guardable(rt http.RoundTripper) *http.Transport {
 	t, ok := rt.(*http.Transport)
-	if !ok || t == nil || t.DialTLSContext != nil || t.DialTLS != nil || t.Dial != nil { //nolint:staticcheck // deprecated, and still honoured
+	//lint:ignore SA1019 net/http still honours them
+	if !ok || t == nil || t.DialTLSContext != nil || t.DialTLS != nil || t.Dial != nil {
 		return nil
 	}
 	return t

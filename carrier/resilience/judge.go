@@ -33,7 +33,7 @@ func (a *attempt) judge(c *call) {
 	if a.status == http.StatusMisdirectedRequest {
 		c.misdirected++
 	}
-	a.settled = c.op.keyed() && a.class == classFinal &&
+	a.settled = c.op.keyed() && a.class == classFinal && a.problem != nil && // and no gateway's page
 		a.status != http.StatusUnauthorized && a.status != http.StatusForbidden
 	if a.twice.Load() && !a.settled && a.outcome != OutcomeDone {
 		a.outcome = OutcomeUnknown // the answer is to the second sending, and says nothing of the first

@@ -101,13 +101,16 @@ func classifyStatus(status int, s Safety) class {
 
 // settle folds an attempt's outcome into the call's. What an earlier attempt
 // may have done is not undone by a later one that did not get through: only a
-// success, or a verdict of the layer that knows the key, settles it.
+// success, or a verdict of the layer that knows the key, settles what was
+// unknown; and what was done stays done.
 func settle(before, last Outcome, first, verdict bool) Outcome {
 	switch {
-	case first, verdict, last == OutcomeDone:
+	case first, last == OutcomeDone:
 		return last
 	case before == OutcomeDone:
 		return OutcomeDone
+	case verdict:
+		return last
 	case before == OutcomeUnknown, last == OutcomeUnknown:
 		return OutcomeUnknown
 	case before == OutcomeRejected:

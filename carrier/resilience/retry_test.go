@@ -180,7 +180,8 @@ func TestOutcomeOfAllAttempts(t *testing.T) {
 	var (
 		unsent   = act{Trace: "asked", Err: errors.New("dial")}
 		rejected = act{Status: 429}
-		final    = act{Status: 400}
+		final    = act{Status: 400, Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: `{"code":"malformed"}`}
+		page     = act{Status: 400, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>"}
 		denied   = act{Status: 401}
 		unknown  = act{Status: 503}
 		done     = act{Status: 200, Body: "{", BodyErr: errors.New("cut")}
@@ -205,10 +206,11 @@ func TestOutcomeOfAllAttempts(t *testing.T) {
 		{"done, then not sent", "keyed", []act{done, unsent, unsent}, resilience.OutcomeDone},
 		{"done, then refused", "idempotent", []act{done, rejected, rejected}, resilience.OutcomeDone},
 		{"unknown, then the verdict of the layer that knows the key", "keyed", []act{unknown, final}, resilience.OutcomeRejected},
+		{"unknown, then a gateway's page", "keyed", []act{unknown, page}, resilience.OutcomeUnknown},
 		{"unknown, then a verdict without a key", "idempotent", []act{unknown, final}, resilience.OutcomeUnknown},
 		{"unknown, then a 401, from before that layer", "keyed", []act{unknown, denied}, resilience.OutcomeUnknown},
 		{"unknown, then a 403, from before that layer", "keyed", []act{unknown, {Status: 403}}, resilience.OutcomeUnknown},
-		{"done, then the verdict of that layer", "keyed", []act{done, final}, resilience.OutcomeRejected},
+		{"done, then the verdict of that layer", "keyed", []act{done, final}, resilience.OutcomeDone},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

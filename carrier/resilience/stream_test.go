@@ -440,8 +440,12 @@ func TestStreamCloseWithinAResume(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "closed") || n > 10 {
 					t.Errorf("%d bytes, %v", n, err)
 				}
-				if got := len(shelf.requests()); closed < got {
+				got := len(shelf.requests())
+				if closed < got {
 					t.Errorf("%d bodies of %d were closed", closed, got)
+				}
+				if got > 1 && point != "in the new request" {
+					t.Errorf("%d requests after Close", got-1)
 				}
 			})
 		})
@@ -662,7 +666,12 @@ func TestStreamResumeOfSomethingElse(t *testing.T) {
 		{"Content-Range of an unknown length", set("Content-Range", "bytes 100000-299999/*"), nil},
 		{"Content-Range unsatisfied", set("Content-Range", "bytes */300000"), nil},
 		{"malformed Content-Range", set("Content-Range", "bytes"), nil},
-		{"several parts", set("Content-Type", "multipart/byteranges; boundary=x"), nil},
+		{"several parts", func(nth int, r *http.Response) {
+			if nth > 1 {
+				r.Header.Del("Content-Range")
+				r.Header.Set("Content-Type", "multipart/byteranges; boundary=x")
+			}
+		}, nil},
 		{"416", status(416), nil},
 		{"404", status(404), resilience.ErrNotFound},
 		{"401", status(401), resilience.ErrUnauthorized},
@@ -673,15 +682,12 @@ func TestStreamResumeOfSomethingElse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				shelf := &shelf{content: patternBytes(size), header: resumable, cut: cutOnce(at), change: tt.change}
-				if tt.name == "several parts" {
-					shelf.change = func(nth int, r *http.Response) {
-						if nth > 1 {
-							r.Header.Del("Content-Range")
-							r.Header.Set("Content-Type", "multipart/byteranges; boundary=x")
-						}
-					}
-				}
+				opened, closed := 0, 0
+				shelf := &shelf{content: patternBytes(size), header: resumable, cut: cutOnce(at), change: func(nth int, r *http.Response) {
+					tt.change(nth, r)
+					opened++
+					r.Body = closeCounter{r.Body, &closed}
+				}}
 				s, err := label(t.Context(), connect(t, shelf))
 				if err != nil {
 					t.Fatal(err)
@@ -700,9 +706,71 @@ func TestStreamResumeOfSomethingElse(t *testing.T) {
 				if _, again := s.Read(make([]byte, 1)); again != err {
 					t.Errorf("then %v", again)
 				}
+				if closed != opened {
+					t.Errorf("%d bodies of %d were closed", closed, opened)
+				}
 			})
 		})
 	}
+}
+
+// What cannot be asked for twice, or not in parts, is not.
+func TestStreamIsNotResumed(t *testing.T) {
+	tests := []struct {
+		name   string
+		op     func(*resilience.Operation)
+		change func(*http.Response)
+	}{
+		{"unknown length", nil, func(r *http.Response) { r.ContentLength = -1 }},
+		{"decompressed", nil, func(r *http.Response) { r.Uncompressed = true }},
+		{"no 200", nil, func(r *http.Response) { r.StatusCode = 203 }},
+		{"unsafe", func(op *resilience.Operation) { op.Safety = resilience.SafetyUnsafe }, nil},
+		{"no GET", func(op *resilience.Operation) { op.Method, op.Safety = "POST", resilience.SafetyRead }, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			shelf := &shelf{content: patternBytes(300_000), header: resumable, cut: cutOnce(200_000), change: func(nth int, r *http.Response) {
+				if nth == 1 && tt.change != nil {
+					tt.change(r)
+				}
+			}}
+			op := *streamOp
+			op.Success = []resilience.Success{{ContentTypes: []string{"application/pdf"}}}
+			if tt.op != nil {
+				tt.op(&op)
+			}
+			s, err := resilience.CallStream(t.Context(), connect(t, shelf), &op, &resilience.Request{Path: "/shipments/s1/label"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(s)
+			is(t, err, resilience.ErrUnavailable)
+			if len(got) != 200_000 || len(shelf.requests()) != 1 {
+				t.Errorf("%d bytes, %q", len(got), shelf.requests())
+			}
+		})
+	}
+}
+
+// Headers that come at the very end of the time limit are a stream, or too late.
+func TestStreamHeadersAtTheTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		content := patternBytes(10)
+		d := connect(t, roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			time.Sleep(time.Second) // whatever becomes of the context
+			return newAnswer(200, string(content), "Content-Type", "application/pdf"), nil
+		}), resilience.WithoutRetry(), resilience.WithoutBreaker(), resilience.WithAttemptTimeout(time.Second))
+		for range 300 {
+			s, err := label(t.Context(), d)
+			if err != nil {
+				is(t, err, resilience.ErrTimeout)
+				continue
+			}
+			if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("%v, %x", err, got)
+			}
+		}
+	})
 }
 
 // A part that is longer or shorter than it said is not taken for the whole.
