@@ -27,6 +27,14 @@
 // it may have: repeat the call with the same idempotency key, now or after a
 // restart, and there will be no second label.
 //
+// # Security
+//
+// Credentials go to the origin of the base URL and nowhere else, redirects are
+// not followed, and no error, log or value shows a secret, even where the
+// carrier echoes it. Links in answers are fetched by [Client.Fetch] and
+// [Client.FetchLabel], behind a guard that keeps them out of private networks;
+// [WithEgressGuard] puts the base URL under it as well.
+//
 // # Testing
 //
 // Package mockcarrier is the same carrier as a test server.

@@ -36,9 +36,11 @@ var (
 	// ErrInvalidRequest: refused here before anything was sent, or answered
 	// with 400, 413, 414, 422 (other than for a reused key) or 431. Correct the request.
 	ErrInvalidRequest = resilience.ErrInvalidRequest
-	// ErrUnauthorized: 401. The credentials are missing, wrong or expired.
+	// ErrUnauthorized: 401, or refused by the token endpoint ([TokenError]). The
+	// credentials are missing, wrong or expired: Error.AuthReason tells.
 	ErrUnauthorized = resilience.ErrUnauthorized
-	// ErrForbidden: 403. The credentials are known, and not entitled.
+	// ErrForbidden: 403. The credentials are known, and not entitled;
+	// Error.AuthReason tells where the answer says otherwise.
 	ErrForbidden = resilience.ErrForbidden
 	// ErrNotFound: 404 or 410.
 	ErrNotFound = resilience.ErrNotFound
@@ -66,11 +68,12 @@ var (
 	// ErrOutcomeUnknown: the operation may have acted. Repeat it with the same
 	// idempotency key, or look it up ([Client.ListShipments]); never with a new key.
 	ErrOutcomeUnknown = resilience.ErrOutcomeUnknown
-	// ErrResponseTooLarge: over the limit of [WithMaxResponseBytes].
+	// ErrResponseTooLarge: over the limit of [WithMaxResponseBytes], or one of
+	// [Limits]; a [LimitError] names it.
 	ErrResponseTooLarge = resilience.ErrResponseTooLarge
 	// ErrMalformedResponse: an answer that is not what the spec says.
 	ErrMalformedResponse = resilience.ErrMalformedResponse
-	// ErrBlocked: refused by the egress guard.
+	// ErrBlocked: refused by the egress guard; see [Client.Fetch] and [WithEgressGuard].
 	ErrBlocked = resilience.ErrBlocked
 	// ErrNotReady: 202, the document is still being made; ask again after
 	// Error.RetryAfter.

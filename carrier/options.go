@@ -19,13 +19,15 @@ type CallOption = resilience.CallOption
 type SharedOption = resilience.SharedOption
 
 // WithAPIKey sends key as x-api-key with every request to the origin of the
-// base URL, and to no other. It never shows in an error, a log or a trace.
+// base URL, and to no other. It never shows in an error, a log or a trace. In
+// its place there are [WithOAuth2], [WithBearerToken] and [WithTokenSource].
 func WithAPIKey(key string) Option { return resilience.WithCredential(api.APIKeyHeader, key) }
 
 // WithTransport sends requests through rt instead of our own transport. rt is
 // neither changed nor closed. An *http.Transport keeps the evidence of what was
 // sent; with any other RoundTripper every failure counts as "may have been
 // sent". It must obey the request's context, and must not repeat by itself.
+// For what links of other origins then go through, see [WithLinkGuard].
 func WithTransport(rt http.RoundTripper) Option { return resilience.WithTransport(rt) }
 
 // WithMaxConns sets how many connections the client's own transport opens to
@@ -66,7 +68,8 @@ func WithIdleTimeout(d time.Duration) SharedOption { return resilience.WithIdleT
 // WithRetry sets the retry policy; see [RetryPolicy].
 func WithRetry(p RetryPolicy) SharedOption { return resilience.WithRetry(p) }
 
-// WithoutRetry makes a call a single attempt.
+// WithoutRetry makes a call a single attempt; one that is refused because its
+// access token has ended is still sent again with a new one, once.
 func WithoutRetry() SharedOption { return resilience.WithoutRetry() }
 
 // WithoutBreaker sends without asking a breaker, and tells it nothing.

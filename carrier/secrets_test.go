@@ -342,6 +342,8 @@ func TestNoSecretIsEverShown(t *testing.T) {
 		carrier.Token{Value: secrets["token 1"]}, &carrier.Token{Value: secrets["token 1"]}, []carrier.Token{{Value: secrets["token 1"]}},
 		carrier.EgressPolicy{Prefixes: []netip.Prefix{}}, resilience.OAuth2Config{TokenURL: "/t"}, carrier.Limits{},
 		map[string]any{"client": client, "doer": client.Doer()}, struct{ Client *carrier.Client }{client},
+		struct{ client *carrier.Client }{client}, struct{ doer *resilience.Doer }{client.Doer()}, // fmt calls no method there
+		client.Doer().HTTPClient(), *client.Doer().HTTPClient(), client.Doer().HTTPClient().Transport, *client,
 	} {
 		o.show(fmt.Sprintf("%T", v), v)
 	}

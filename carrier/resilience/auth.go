@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -83,7 +82,7 @@ func WithSigner(sign func(*http.Request) error) Option {
 
 // setUpAuth gets ready what requests are authorized by.
 func (d *Doer) setUpAuth() error {
-	c := &d.config
+	c := d.config
 	if c.tokenSource == nil && c.oauth2 == nil {
 		return nil
 	}
@@ -98,7 +97,7 @@ func (d *Doer) setUpAuth() error {
 		}
 		source, timeout = exchange.token, exchange.timeout
 	}
-	d.redactor.live = newLiveSecrets(d.redactor.secrets)
+	d.redactor.live = newLiveSecrets(d.redactor.known())
 	d.tokens = &tokens{fetch: source, timeout: timeout, redactor: d.redactor}
 	return nil
 }
@@ -138,7 +137,8 @@ func (a *attempt) authorize(c *call, r *http.Request) error {
 func (a *attempt) sign(c *call, r *http.Request) error {
 	u := c.url
 	r.URL = &u // the query may be signed
-	before := maps.Clone(r.Header)
+	before := r.Header
+	r.Header = before.Clone() // its values are shared with other attempts
 	body := r.GetBody
 	if c.body.open != nil {
 		r.GetBody = c.body.open
@@ -146,12 +146,12 @@ func (a *attempt) sign(c *call, r *http.Request) error {
 			r.GetBody = c.adopted.GetBody
 		}
 	}
-	if err := c.doer.config.sign(r); err != nil {
-		return &signError{fmt.Errorf("the request could not be signed: %w", err)}
-	}
+	err := c.doer.config.sign(r)
 	r.GetBody = body
 	c.noteSigned(before, r)
 	switch {
+	case err != nil:
+		return &signError{fmt.Errorf("the request could not be signed: %w", err)}
 	case r.URL == nil || r.URL.Scheme != c.url.Scheme || r.URL.Host != c.url.Host || r.Method != c.method || r.Host != c.host:
 		return &signError{errors.New("the signer changed the request's method or host")}
 	case c.keyValues != nil && !slices.Equal(r.Header[c.op.keyHeader], c.keyValues):
@@ -195,20 +195,26 @@ func (c *call) noteSigned(before http.Header, r *http.Request) {
 	}
 }
 
+// leastSecret is how long what a signer sets must be to be taken for a secret:
+// anything shorter stands in every other text.
+const leastSecret = 8
+
 // signedSecrets are what a signer set in the attempts of one call.
 type signedSecrets struct{ values, names []string }
 
 func (s *signedSecrets) add(v string) {
-	s.values = append(s.values, v)
-	if _, token, ok := strings.Cut(v, " "); ok && token != "" {
-		s.values = append(s.values, token)
+	_, token, _ := strings.Cut(v, " ")
+	for _, secret := range []string{v, token} {
+		if len(secret) >= leastSecret {
+			s.values = append(s.values, secret)
+		}
 	}
 }
 
 // redactor is the client's, which also knows what was signed in this call.
 func (c *call) redactor() redactor {
 	r := c.doer.redactor
-	if len(c.signed.values) == 0 {
+	if len(c.signed.names)+len(c.signed.values) == 0 {
 		return r
 	}
 	return r.with(c.signed.values, c.signed.names)

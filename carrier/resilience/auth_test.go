@@ -234,6 +234,24 @@ func TestSignerThatFails(t *testing.T) {
 	})
 }
 
+// What a signer sets is secret, but not so short that every text would be.
+func TestSignedValuesAreRedacted(t *testing.T) {
+	rt := answering(func(r *http.Request) (*http.Response, error) {
+		return newAnswer(400, `{"title":"step 1 of 1","detail":"`+r.Header.Get("X-Signature")+` `+r.URL.Query().Get("sig")+`"}`, "X-Signature", "xyz"), nil
+	})
+	d := connect(t, rt, resilience.WithSigner(func(r *http.Request) error {
+		r.Header.Set("X-Signature", "HMAC 0a1b2c3d4e5f")
+		r.Header.Set("X-Step", "1")
+		r.URL.RawQuery = "sig=query-signature"
+		return nil
+	}))
+	_, err := track(t.Context(), d)
+	e := failureOf(t, err)
+	if e.Problem.Title != "step 1 of 1" || e.Problem.Detail != "[REDACTED] [REDACTED]" || e.Header.Get("X-Signature") != "" {
+		t.Errorf("%+v, %v", e.Problem, e.Header)
+	}
+}
+
 // The time that signing takes is the attempt's.
 func TestSignerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

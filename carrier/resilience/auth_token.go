@@ -53,7 +53,8 @@ const (
 // An error of fetch is remembered for 1 s, or up to 30 s if it comes again; or
 // for as long as RetryAfter of a [TokenError] says. Calls that need a token
 // fail with it in the meantime, not sent. fetch need not be safe for concurrent
-// use, and must obey its context.
+// use, must obey its context, and must not send through this client, which would
+// wait for the token.
 func WithTokenSource(fetch func(context.Context) (Token, error)) Option {
 	return clientOption(func(c *config) error {
 		if fetch == nil {

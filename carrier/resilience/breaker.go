@@ -21,7 +21,8 @@ import (
 // other answer is a success, 4xx included. Not judged at all are: the caller's
 // leaving, the caller's deadline if it was sooner than the attempt timeout
 // (unless the attempt had run for min(attempt timeout/2, 1 s) by then), 401,
-// 403, 429, a refusal by guard, breaker or budget, an encoding error, and time
+// 403, 429, a refusal by guard, breaker or budget, an access token or a
+// signature that could not be had, an encoding error, and time
 // spent waiting for a place in our own full connection pool.
 //
 // A zero field means its default, a negative one switches the rule off.
@@ -45,6 +46,10 @@ type BreakerPolicy struct {
 	// first come first, and leave spread out when it succeeds: evenly over
 	// max(500 ms, 5 ms × waiting calls). A failed probe of a waiting call does
 	// not count against its MaxAttempts. Default false: fail at once.
+	//
+	// The waiting calls are a backlog of as much as the total time limit: keep
+	// that short, 5 s say. Simulated with the default of 30 s, an upstream that
+	// queues was kept down for good by what each good probe let out.
 	WaitWhenOpen bool
 	// HalfOpenCalls is how many probes are let through when it is half-open,
 	// and how many successes close it; default 1, and with WaitWhenOpen one

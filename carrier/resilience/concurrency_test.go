@@ -223,12 +223,9 @@ func TestConnectionsOfManyCallers(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			// A connection that net/http gave up, since another had become free
-			// while it was dialled, may have been replaced.
-			spare := 0
-			if most < callers {
-				spare = 2
-			}
+			// On a machine so busy that net/http's writer is 50 ms late, net/http
+			// gives up a connection that is sound, and dials another.
+			const spare = 16
 			if n := conns.opened(); n > most+spare {
 				t.Errorf("%d connections", n)
 			}

@@ -15,7 +15,7 @@ import (
 // goroutines; one for each carrier and process is right, since budget,
 // breakers and connections are its own. The zero value is not usable: see [New].
 type Doer struct {
-	config    config
+	config    *config           // behind a pointer, where no verb of fmt gets from a struct with a Doer in it
 	base      http.RoundTripper // the user's, or own
 	own       *http.Transport   // nil if the user gave a transport
 	guarded   *guarded          // base behind the guard; nil if it is not
@@ -39,8 +39,8 @@ type Doer struct {
 // New returns a Doer. Without options it has every rule on, with its default,
 // and our own transport. What an option refuses Is [ErrInvalidRequest].
 func New(opts ...Option) (*Doer, error) {
-	d := &Doer{breakers: map[string]*Breaker{}}
-	c := &d.config
+	d := &Doer{config: new(config), breakers: map[string]*Breaker{}}
+	c := d.config
 	for _, o := range opts {
 		if o == nil {
 			return nil, refuse("New", invalid("an option is nil"))
@@ -56,7 +56,7 @@ func New(opts ...Option) (*Doer, error) {
 }
 
 func (d *Doer) setUp() error {
-	c := &d.config
+	c := d.config
 	if c.transport != nil && (c.maxConnsSet || c.rootCAs != nil || c.certificates != nil) {
 		return invalid("WithMaxConns, WithRootCAs and WithClientCertificates contradict WithTransport: set them on the transport")
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"net/url"
 	"os"
 	"testing"
 )
@@ -105,6 +106,58 @@ func TestGuardURLs(t *testing.T) {
 			t.Errorf("%q (%s): is %s, want %s", r.Link, r.Why, got, r.URL)
 		}
 	}
+}
+
+// Whatever a link is, it leads to the origin of the base URL as that is
+// written, or to another origin with a plain host, or nowhere.
+func FuzzLink(f *testing.F) {
+	raw, err := os.ReadFile("testdata/guard_urls.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var rows []struct{ Link string }
+	if err := json.Unmarshal(raw, &rows); err != nil {
+		f.Fatal(err)
+	}
+	for _, r := range rows {
+		f.Add(r.Link)
+	}
+	d, err := New(WithBaseURL("https://api.carrier.example/v1"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	g, _ := newGuard(EgressPolicy{})
+	f.Fuzz(func(t *testing.T, link string) {
+		u, own, err := d.resolveLink(link)
+		if err != nil {
+			return
+		}
+		if u.User != nil || u.Opaque != "" || u.Fragment != "" {
+			t.Fatalf("%q leads to %s", link, u)
+		}
+		again, err := url.Parse(u.String())
+		if err != nil || sameOrigin(d.baseURL, again) != own {
+			t.Fatalf("%q leads to %s, which is of the own origin: %v; %v", link, u, !own, err)
+		}
+		if own {
+			if u.Scheme != "https" || u.Host != "api.carrier.example" {
+				t.Fatalf("%q leads home by %s", link, u)
+			}
+			return
+		}
+		if g.check(u) != nil {
+			return
+		}
+		host, addr, err := parseHost(u.Hostname())
+		if err != nil || u.Scheme != "https" || addr.IsValid() && !g.addresses.permit(addr) {
+			t.Fatalf("%q is let through to %s (%s, %v)", link, u, host, err)
+		}
+		for i := 0; i < len(u.Host); i++ {
+			if u.Host[i] <= ' ' || u.Host[i] >= 0x7f {
+				t.Fatalf("%q is let through to %q", link, u.Host)
+			}
+		}
+	})
 }
 
 func TestGuardHosts(t *testing.T) {

@@ -147,7 +147,9 @@ func (t *guarded) pin(host string) *http.Transport {
 	if p.TLSClientConfig == nil {
 		p.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	p.TLSClientConfig.ServerName = host
+	if p.TLSClientConfig.ServerName == "" {
+		p.TLSClientConfig.ServerName = host
+	}
 	if len(t.pinned) >= maxPinned {
 		p.DisableKeepAlives = true
 		return p

@@ -87,6 +87,13 @@ func (s *hostileServer) requests() []*http.Request {
 	return append([]*http.Request(nil), s.seen...)
 }
 
+// silence turns the standard logger off for a test: net/http tells the world of
+// bytes that nobody asked for.
+func silence(t *testing.T) {
+	log.SetOutput(io.Discard)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+}
+
 // forever writes p until the other side has enough.
 func forever(w io.Writer, p string) {
 	block := []byte(strings.Repeat(p, 1+(16<<10)/len(p)))
@@ -159,6 +166,7 @@ func TestHostileAnswers(t *testing.T) {
 		{"endless error", endless("HTTP/1.1 500 No\r\nContent-Type: application/json\r\n\r\n", `{"a":`), resilience.ErrUnavailable, resilience.OutcomeUnknown, 500, 3},
 		{"JSON as deep as it gets", write(jsonHead + "Content-Length: 100000\r\n\r\n" + strings.Repeat("[", 100_000)), nil, resilience.OutcomeDone, 200, 1},
 	}
+	silence(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			server := serveHostile(t, func(w net.Conn, _ *http.Request) bool {
@@ -173,7 +181,7 @@ func TestHostileAnswers(t *testing.T) {
 			if bytes > 32<<20 {
 				t.Errorf("%d MiB were allocated", bytes>>20)
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > 25*time.Second {
 				t.Errorf("took %v", took)
 			}
 			e := failureOf(t, err)
@@ -352,8 +360,7 @@ func TestHostileGarbageBehindAnAnswer(t *testing.T) {
 		"bytes": "GARBAGE", "line ends": "\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			log.SetOutput(io.Discard) // net/http tells the world
-			defer log.SetOutput(os.Stderr)
+			silence(t)
 			server := serveHostile(t, func(w net.Conn, _ *http.Request) bool {
 				_, err := io.WriteString(w, jsonHead+"Content-Length: 10\r\n\r\n{\"ok\":\"y\"}"+garbage)
 				return err == nil

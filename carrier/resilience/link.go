@@ -11,6 +11,8 @@ const (
 	linkGroup      = "links"
 	maxLink        = 8 << 10
 	maxForeignBody = 64 << 20
+	// The hosts of links are the carrier's choice, and can be many.
+	maxIdleLinks, maxIdleLinksPerHost = 64, 8
 )
 
 // linkOperation is what a link leads to that is no operation of the API.
@@ -188,9 +190,11 @@ func (d *Doer) foreign() (*Doer, error) {
 	}
 	if c.transport != nil {
 		rt.withoutIdentity()
+	} else {
+		rt.direct.MaxIdleConns, rt.direct.MaxIdleConnsPerHost = maxIdleLinks, maxIdleLinksPerHost
 	}
 	l := &Doer{
-		config: c, base: rt, guarded: rt, evident: true, client: d.client, table: newTable(nil), retry: d.retry,
+		config: &c, base: rt, guarded: rt, evident: true, client: d.client, table: newTable(nil), retry: d.retry,
 		budget: newBudget(c.budget), redactor: d.redactor, userAgent: d.userAgent, breakers: map[string]*Breaker{},
 	}
 	if c.transport == nil {

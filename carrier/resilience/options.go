@@ -119,7 +119,8 @@ func WithOperations(ops ...*Operation) Option {
 
 // WithCredential sends a header with a secret on every request to the origin of
 // the base URL, and to no other: an API key, a bearer token, basic
-// authentication. The value never shows in an error, a log or a trace.
+// authentication (see also [WithBasicAuth], [WithBearerToken], [WithOAuth2] and
+// [WithSigner]). The value never shows in an error, a log or a trace.
 func WithCredential(name, value string) Option {
 	return clientOption(func(c *config) error {
 		if !validHeaderName(name) {
@@ -148,6 +149,9 @@ func validateCredential(value string) error {
 // evidence of what was sent; any other RoundTripper counts as "may have been
 // sent" whatever goes wrong. One that repeats or buffers by itself takes away
 // what this package promises. It must obey the request's context, for the body too.
+//
+// Links of other origins go through a guarded copy of an *http.Transport, and
+// are refused with any other RoundTripper: see [WithLinkGuard].
 func WithTransport(rt http.RoundTripper) Option {
 	return clientOption(func(c *config) error {
 		if rt == nil {
@@ -274,7 +278,8 @@ func WithRetry(p RetryPolicy) SharedOption {
 	})
 }
 
-// WithoutRetry makes every call a single attempt.
+// WithoutRetry makes every call a single attempt. One that is refused because
+// its access token has ended is still sent again with a new one, once.
 func WithoutRetry() SharedOption {
 	return sharedOption(func(c *common) error { c.retry, c.noRetry = nil, true; return nil })
 }

@@ -18,14 +18,14 @@ const redacted = "[REDACTED]"
 // and texts. It knows each secret in the forms that an echo can have. The zero
 // value knows none.
 type redactor struct {
-	secrets  []string
+	secrets  func() []string // behind a function, where fmt cannot follow; nil if there are none
 	replacer *strings.Replacer
 	headers  map[string]bool // names of headers that carry a credential
 	live     *liveSecrets    // those that come and go, and the others; nil if none do
 }
 
 func newRedactor(secrets, headers []string) redactor {
-	r := redactor{secrets: secrets, replacer: newReplacer(secrets), headers: map[string]bool{
+	r := redactor{secrets: func() []string { return secrets }, replacer: newReplacer(secrets), headers: map[string]bool{
 		"Authorization": true, "Proxy-Authorization": true,
 		"Set-Cookie": true, "Set-Cookie2": true, "Cookie": true,
 	}}
@@ -128,7 +128,10 @@ func (r redactor) known() []string {
 	if r.live != nil {
 		return r.live.known()
 	}
-	return r.secrets
+	if r.secrets == nil {
+		return nil
+	}
+	return r.secrets()
 }
 
 func (r redactor) text(s string) string {

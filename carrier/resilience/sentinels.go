@@ -9,9 +9,12 @@ var (
 	// ErrInvalidRequest: refused here, before anything was sent, or answered
 	// with 400, 413, 414, 431, or 422 (other than for a reused key). Correct the request.
 	ErrInvalidRequest = errors.New("invalid request")
-	// ErrUnauthorized: 401. The credentials are missing, wrong or expired.
+	// ErrUnauthorized: 401, or refused by the token endpoint ([TokenError]). The
+	// credentials are missing, wrong or expired: [Error.AuthReason] tells.
 	ErrUnauthorized = errors.New("unauthorized")
-	// ErrForbidden: 403. The credentials are known, and not entitled.
+	// ErrForbidden: 403, or a token endpoint that will not give this client such
+	// a token. The credentials are known, and not entitled; [Error.AuthReason]
+	// tells where the answer says otherwise.
 	ErrForbidden = errors.New("forbidden")
 	// ErrNotFound: 404 or 410.
 	ErrNotFound = errors.New("not found")
@@ -42,13 +45,14 @@ var (
 	// ErrOutcomeUnknown: the operation can act, and may have. Repeat it with
 	// the same idempotency key, or look the result up; never with a new key.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
-	// ErrResponseTooLarge: the answer is over the limit in bytes. It is not
-	// retried, and no failure to the breaker.
+	// ErrResponseTooLarge: the answer is over a limit, which a [LimitError] names.
+	// It is not retried, and no failure to the breaker.
 	ErrResponseTooLarge = errors.New("response too large")
 	// ErrMalformedResponse: an answer that is not what the spec says: an
 	// undocumented 2xx, another media type, a body that does not decode.
 	ErrMalformedResponse = errors.New("malformed response")
-	// ErrBlocked: refused by the egress guard.
+	// ErrBlocked: refused by the egress guard ([EgressPolicy]). It was not sent,
+	// is not retried, and counts for nothing.
 	ErrBlocked = errors.New("blocked by the egress guard")
 	// ErrNotReady: 202 for a document that is still being made; ask again
 	// after Error.RetryAfter.

@@ -40,7 +40,7 @@ func newTransport(c *config) *http.Transport {
 
 // setUpTransport chooses what requests go through.
 func (d *Doer) setUpTransport() error {
-	c := &d.config
+	c := d.config
 	switch {
 	case c.guard != nil:
 		if d.baseURL != nil {
