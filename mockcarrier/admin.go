@@ -5,40 +5,62 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/carrier-sdk/carrier-go/carrier/api"
+	"github.com/carrier-sdk/carrier-go/openapi"
 )
 
 // AdminPath is where the admin API begins.
 const AdminPath = "/__mock/"
 
+// maxState is the most bytes that a state has that comes over the admin API.
+const maxState = 16 << 20
+
 // AdminHandler returns the admin API, with which tests in any language do what
-// those in Go do by methods:
+// those in Go do by methods. Its OpenAPI description is served with it:
 //
-//	GET    /__mock/health    {"status":"ok","now":…}
-//	GET    /__mock/ledger    a list of Charge
-//	GET    /__mock/requests  a list of Request; ?operation= narrows it down
-//	GET    /__mock/faults    a list of {"fault":…,"seen":…,"fired":…}
-//	POST   /__mock/faults    a Fault, or a list of them, of which the last is the newest
-//	DELETE /__mock/faults    ends all rules
-//	POST   /__mock/reset     as Reset does
-//	POST   /__mock/clock     {"advance":"72h"}, a Go duration
+//	GET    /__mock/              a page that shows journal and ledger, and switches faults
+//	GET    /__mock/openapi.yaml  the description of this API
+//	GET    /__mock/carrier.yaml  that of the carrier's
+//	GET    /__mock/health        {"status":"ok","now":…}
+//	GET    /__mock/operations    a list of {"id":…,"method":…,"path":…}
+//	GET    /__mock/ledger        a list of Charge
+//	GET    /__mock/requests      a list of Request; ?operation=, after= and limit= narrow it down
+//	GET    /__mock/faults        a list of {"id":…,"fault":…,"seen":…,"fired":…}
+//	POST   /__mock/faults        a Fault, or a list of them, of which the last is the newest
+//	DELETE /__mock/faults        ends all rules
+//	DELETE /__mock/faults/{id}   ends one
+//	GET    /__mock/expectations  what Expectations returns
+//	POST   /__mock/expectations  {"operation":…,"with":[Matcher…],"times":2}, or a list; as Expect does
+//	DELETE /__mock/expectations  forgets them
+//	GET    /__mock/verification  {"ok":…,"report":…}: what the end of a Go test would say
+//	POST   /__mock/explanation   {"method":…,"path":…,"header":…,"body":…}: as Explain does
+//	DELETE /__mock/tokens        as RevokeTokens does
+//	POST   /__mock/reset         as Reset does
+//	POST   /__mock/clock         {"advance":"72h"}, a Go duration
+//	GET    /__mock/state         what Snapshot returns
+//	PUT    /__mock/state         as Restore does
 //
 // A [Fault] has its fields in lower camel case, and Wait as a Go duration:
 //
 //	{"kind":"status","status":503,"header":{"Retry-After":["1"]},"operations":["createShipment"],"first":2}
 //
 // The carrier serves it itself where [WithAdmin] lets it; the handler is for a
-// listener of its own. It asks for no credentials. On the loopback interface it
-// refuses requests to another host name than localhost or a loopback address,
-// and everywhere those that a browser makes for a page of another origin.
+// listener of its own. It asks for no credentials, and is for this machine and
+// its own pages: see [WithAdminHosts] for the names that it is reached by.
+// Whatever a browser asks for on behalf of a page of another origin is refused.
 func (c *Carrier) AdminHandler() http.Handler {
 	mux := http.NewServeMux()
+	handlePage(mux)
+	mux.HandleFunc("GET /__mock/openapi.yaml", serveDocument("application/yaml", openapi.Admin()))
+	mux.HandleFunc("GET /__mock/carrier.yaml", serveDocument("application/yaml", openapi.Carrier()))
 	mux.HandleFunc("GET /__mock/health", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"status": "ok", "now": c.now()})
 	})
+	mux.HandleFunc("GET /__mock/operations", adminOperations)
 	mux.HandleFunc("GET /__mock/ledger", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, notNil(c.Ledger()))
 	})
@@ -49,38 +71,34 @@ func (c *Carrier) AdminHandler() http.Handler {
 		c.ClearFaults()
 		w.WriteHeader(http.StatusNoContent)
 	})
+	mux.HandleFunc("DELETE /__mock/faults/{id}", c.adminEndFault)
+	mux.HandleFunc("GET /__mock/expectations", c.adminExpectations)
+	mux.HandleFunc("POST /__mock/expectations", c.adminExpect)
+	mux.HandleFunc("DELETE /__mock/expectations", func(w http.ResponseWriter, _ *http.Request) {
+		c.expected.reset()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /__mock/verification", c.adminVerify)
+	mux.HandleFunc("POST /__mock/explanation", c.adminExplain)
+	mux.HandleFunc("DELETE /__mock/tokens", func(w http.ResponseWriter, _ *http.Request) {
+		c.RevokeTokens()
+		w.WriteHeader(http.StatusNoContent)
+	})
 	mux.HandleFunc("POST /__mock/reset", func(w http.ResponseWriter, _ *http.Request) {
 		c.Reset()
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("POST /__mock/clock", c.adminClock)
-
-	guard := http.NewCrossOriginProtection()
-	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeRefusal(w, refuse(http.StatusForbidden, "cross_origin", "Forbidden", "Pages of another origin are refused."))
-	}))
-	return guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if listensOnLoopback(r) && !isLoopback(r.Host) {
-			writeRefusal(w, refuse(http.StatusForbidden, "foreign_host", "Forbidden", "The host %s is refused.", r.Host))
-			return
-		}
-		rec := &recorder{header: http.Header{}}
-		mux.ServeHTTP(rec, r)
-		if a := rec.answer(); a.Status < http.StatusBadRequest || a.Header.Get("Content-Type") == problemType {
-			copyAnswer(w, a)
-		} else { // the mux's own
-			refused := refuseStatus(a.Status)
-			if allow := a.Header.Get("Allow"); allow != "" {
-				refused.with("Allow", allow)
-			}
-			writeRefusal(w, refused)
-		}
-	}))
+	mux.HandleFunc("GET /__mock/state", func(w http.ResponseWriter, _ *http.Request) {
+		copyAnswer(w, answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {jsonType}}, Body: c.Snapshot()})
+	})
+	mux.HandleFunc("PUT /__mock/state", c.adminRestore)
+	return c.guardAdmin(mux)
 }
 
 // servesAdmin says whether a request is for the admin API, and it is there.
 func (c *Carrier) servesAdmin(r *http.Request) bool {
-	if !strings.HasPrefix(r.URL.Path, AdminPath) {
+	if !strings.HasPrefix(r.URL.Path+"/", AdminPath) {
 		return false
 	}
 	if on := c.config.admin; on != nil {
@@ -89,47 +107,21 @@ func (c *Carrier) servesAdmin(r *http.Request) bool {
 	return listensOnLoopback(r)
 }
 
-func (c *Carrier) adminRequests(w http.ResponseWriter, r *http.Request) {
-	list := []Request{}
-	operation := r.URL.Query().Get("operation")
-	for _, entry := range c.Requests() {
-		if operation == "" || entry.Operation == operation {
-			list = append(list, entry)
-		}
+func adminOperations(w http.ResponseWriter, _ *http.Request) {
+	type operation struct {
+		ID     string `json:"id"`
+		Method string `json:"method"`
+		Path   string `json:"path"`
+	}
+	var list []operation
+	for _, op := range api.Operations() {
+		list = append(list, operation{op.ID, op.Method, basePath + op.Path})
 	}
 	writeJSON(w, http.StatusOK, list)
 }
 
-func (c *Carrier) adminFaults(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, c.rules.report(false))
-}
-
-func (c *Carrier) adminInject(w http.ResponseWriter, r *http.Request) {
-	body, refused := adminBody(w, r)
-	if refused != nil {
-		writeRefusal(w, refused)
-		return
-	}
-	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		body = append(append([]byte("["), body...), ']')
-	}
-	var faults []Fault
-	err := json.Unmarshal(body, &faults)
-	if err == nil && len(faults) == 0 {
-		err = errors.New("no fault is given")
-	}
-	if err != nil {
-		writeRefusal(w, refuse(http.StatusBadRequest, "bad_fault", "Bad fault", "%s", strings.TrimPrefix(err.Error(), "mockcarrier: ")))
-		return
-	}
-	for _, f := range faults {
-		c.Inject(f)
-	}
-	writeJSON(w, http.StatusCreated, c.rules.report(false))
-}
-
 func (c *Carrier) adminClock(w http.ResponseWriter, r *http.Request) {
-	body, refused := adminBody(w, r)
+	body, refused := adminBody(w, r, maxBody)
 	if refused != nil {
 		writeRefusal(w, refused)
 		return
@@ -137,9 +129,7 @@ func (c *Carrier) adminClock(w http.ResponseWriter, r *http.Request) {
 	var request struct {
 		Advance string `json:"advance"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&request)
+	err := decodeStrictly(body, &request)
 	by, durationErr := time.ParseDuration(request.Advance)
 	if err = errors.Join(err, durationErr); err != nil {
 		writeRefusal(w, refuse(http.StatusBadRequest, "bad_clock", "Bad clock", `The body is to be like {"advance":"72h"}.`))
@@ -149,12 +139,64 @@ func (c *Carrier) adminClock(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"now": c.now()})
 }
 
-func adminBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "body_too_large", "Body too large", "A body has at most %d bytes.", maxBody)
+func (c *Carrier) adminRestore(w http.ResponseWriter, r *http.Request) {
+	body, refused := adminBody(w, r, maxState)
+	if refused != nil {
+		writeRefusal(w, refused)
+		return
+	}
+	if err := c.Restore(body); err != nil {
+		writeRefusal(w, refuse(http.StatusBadRequest, "bad_state", "Bad state", "%s", strings.TrimPrefix(err.Error(), "mockcarrier: ")))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func adminBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, *refusal) {
+	if !isJSON(r.Header.Get("Content-Type")) {
+		return nil, unsupportedMediaType()
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, refuse(http.StatusRequestEntityTooLarge, "body_too_large", "Body too large", "A body has at most %d bytes.", most)
+	case err != nil:
+		panic(http.ErrAbortHandler) // the client has gone
 	}
 	return body, nil
+}
+
+// decodeStrictly decodes one JSON document, without unknown members.
+func decodeStrictly(body []byte, v any) error {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(v); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is something after the document")
+	}
+	return nil
+}
+
+// decodeList decodes one document, or a list of them that is not empty.
+func decodeList[T any](body []byte) ([]T, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		body = append(append([]byte("["), body...), ']')
+	}
+	var list []T
+	err := decodeStrictly(body, &list)
+	if err == nil && len(list) == 0 {
+		err = errors.New("nothing is given")
+	}
+	return list, err
+}
+
+func serveDocument(mediaType, content string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		copyAnswer(w, answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {mediaType}}, Body: []byte(content)})
+	}
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
@@ -169,20 +211,6 @@ func copyAnswer(w http.ResponseWriter, a answer) {
 	}
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body)
-}
-
-func listensOnLoopback(r *http.Request) bool {
-	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	return ok && isLoopback(addr.String())
-}
-
-// isLoopback says whether a host, with or without a port, is this machine's own.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // notNil makes the JSON of an empty list [] rather than null.

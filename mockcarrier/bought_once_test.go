@@ -14,20 +14,15 @@ import (
 func TestBoughtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mock := mockcarrier.StartInMemory(t)
-		mock.Inject(mockcarrier.Delay(20 * time.Second).Times(1))
-		mock.Inject(mockcarrier.ResetAfter().Times(1))
-		mock.Inject(mockcarrier.Status(503).RetryAfter(30).Times(1)) // the newest strikes first
-
+		mock.Inject(mockcarrier.Sequence(
+			mockcarrier.Status(503).RetryAfter(30), mockcarrier.ResetAfter(), mockcarrier.Delay(20*time.Second)))
 		client, err := carrier.New(mock.URL, carrier.WithAPIKey(mockcarrier.APIKey), carrier.WithTransport(mock.Transport()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		shipment, err := client.CreateShipment(t.Context(), shipmentRequest())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bought := mock.Ledger(); len(bought) != 1 || bought[0].ShipmentID != shipment.ID {
-			t.Errorf("bought %v, got %s", bought, shipment.ID)
+		if bought := mock.Ledger(); err != nil || len(bought) != 1 || bought[0].ShipmentID != shipment.ID {
+			t.Errorf("%v: bought %v", err, bought)
 		}
 	})
 }

@@ -22,7 +22,7 @@ type Carrier struct {
 	config  config
 	router  router
 	api     http.Handler
-	admin   http.Handler
+	admin   func() http.Handler // made when it is first asked for
 	running *running
 
 	connections atomic.Int64
@@ -32,6 +32,10 @@ type Carrier struct {
 	journal  journal
 	rules    rules
 	scripted scripted
+	expected expectations
+	tokens   tokens
+	dials    dials
+	rendered rendered
 	keys     *idempotency.Store
 	quotas   quotas
 	world    *world
@@ -62,12 +66,14 @@ func newCarrier(opts []Option) (*Carrier, error) {
 		running: newRunning(),
 		journal: journal{limit: conf.journalLimit},
 		rules:   rules{seed: conf.seed},
-		quotas:  quotas{limit: conf.quota, window: conf.quotaWindow},
+		quotas:  newQuotas(conf.quota, conf.quotaWindow),
+		tokens:  tokens{seed: conf.seed},
 	}
+	c.expected.strict = conf.strict
 	c.keys = idempotency.New(idempotency.Config{TTL: conf.keyTTL, Now: c.now, StoreServerErrors: conf.storeServerErrors})
 	c.world = newWorld()
 	c.api = newHandlers(c)
-	c.admin = c.AdminHandler()
+	c.admin = sync.OnceValue(c.AdminHandler)
 	c.Reset()
 	return c, nil
 }
@@ -76,7 +82,7 @@ func newCarrier(opts []Option) (*Carrier, error) {
 // see [WithAdmin].
 func (c *Carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.servesAdmin(r) {
-		c.admin.ServeHTTP(w, r)
+		c.admin().ServeHTTP(w, r)
 		return
 	}
 	c.running.enter()
@@ -92,7 +98,7 @@ func (c *Carrier) Inject(f Fault) {
 	if err := f.Validate(); err != nil {
 		panic(err)
 	}
-	c.rules.add(f)
+	c.rules.add(f, c.now())
 }
 
 // ClearFaults ends all fault rules. One that never struck still counts as such
@@ -115,16 +121,18 @@ func (c *Carrier) Advance(d time.Duration) { c.offset.Add(int64(d)) }
 // Now returns the carrier's time.
 func (c *Carrier) Now() time.Time { return c.now() }
 
-// Reset forgets everything: shipments, ledger, journal, faults, idempotency
-// keys, and what Advance has added to the clock. The faults of [WithFault] are
-// in force again, as new.
+// Reset forgets everything: shipments, ledger, journal, faults, expectations,
+// idempotency keys, access tokens, and what Advance has added to the clock. The
+// faults of [WithFault] are in force again, as new.
 func (c *Carrier) Reset() {
 	c.offset.Store(0)
 	c.rules.reset()
 	for _, f := range c.config.faults {
-		c.rules.add(f)
+		c.rules.add(f, c.now())
 	}
 	c.scripted.reset()
+	c.expected.reset()
+	c.tokens.reset()
 	c.journal.reset()
 	c.keys.Reset()
 	c.quotas.reset()
@@ -145,7 +153,11 @@ func (c *Carrier) now() time.Time { return c.config.clock().Add(time.Duration(c.
 
 func (c *Carrier) newRequestID() string {
 	n := rand.NewPCG(c.config.seed, c.requestIDs.Add(1)).Uint64()
-	return fmt.Sprintf("req_%012x", n>>16)
+	id := []byte("req_000000000000")
+	for i, digits := len(id)-1, n>>16; digits > 0; i, digits = i-1, digits>>4 {
+		id[i] = "0123456789abcdef"[digits&15]
+	}
+	return string(id)
 }
 
 // requestID returns the client's id of the request, if it is one that can be
@@ -169,12 +181,12 @@ func requestID(r *http.Request) string {
 
 // pickFault returns the fault that strikes a request, if one does: that of a
 // rule, or else one that the request itself asks for.
-func (c *Carrier) pickFault(x *exchange) (Fault, bool) {
-	about := x.subject()
-	if f, ok := c.rules.pick(about); ok {
+func (c *Carrier) pickFault(about *subject) (Fault, bool) {
+	now := c.now()
+	if f, ok := c.rules.pick(about, now); ok {
 		return f, true
 	}
-	return c.scripted.pick(about, c.now())
+	return c.scripted.pick(about, now)
 }
 
 // bug notes a panic of a handler.

@@ -15,6 +15,8 @@ type parcelCase struct {
 	city    string // of the destination
 	events  []caseEvent
 	change  func(*api.Tracking) // the last touch; nil for none
+
+	scripted bool // the answer is not the same at each call; see trackScenario
 }
 
 type caseEvent struct {
@@ -111,8 +113,20 @@ func (c parcelCase) with(change func(*api.Tracking)) parcelCase {
 	return c
 }
 
+func (c parcelCase) fromCallToCall() parcelCase {
+	c.scripted = true
+	return c
+}
+
+// upTo returns the case with its first n events, or all if it has fewer.
+func (c parcelCase) upTo(n int) parcelCase {
+	c.events = c.events[:min(n, len(c.events))]
+	return c
+}
+
 // scenarios are the cases whose number begins with these letters, whatever
-// comes behind. Those from MC40 on fail as well; see scenarioFaults.
+// comes behind. Those from MC40 on fail as well; see scenarioFaults. What
+// changes from call to call is in trackScenario.
 var scenarios = map[string]parcelCase{
 	"MC01": onItsWay(),
 	"MC02": onItsWay(api.TrackingStatusInTransit),
@@ -128,7 +142,10 @@ var scenarios = map[string]parcelCase{
 	"MC09": onItsWay(api.TrackingStatusReturnToSender, api.TrackingStatusReturned),
 	"MC10": onItsWay(api.TrackingStatusCancelled),
 	"MC11": onItsWay(api.TrackingStatusLost),
+	"MC12": parcelCase{}.fromCallToCall(),
 	"MC13": onItsWay("handed_to_a_drone"),
+	"MC14": onItsWay(api.TrackingStatusInTransit).fromCallToCall(),
+	"MC15": onItsWay(api.TrackingStatusInTransit, api.TrackingStatusOutForDelivery, api.TrackingStatusDelivered).fromCallToCall(),
 	"MC16": onItsWay(api.TrackingStatusInTransit).with(func(t *api.Tracking) {
 		for i := range 3 {
 			t.Parcels = append(t.Parcels, api.TrackingParcel{
@@ -136,6 +153,7 @@ var scenarios = map[string]parcelCase{
 			})
 		}
 	}),
+	"MC17": onItsWay().fromCallToCall(),
 	"MC18": onItsWay(api.TrackingStatusInTransit).with(func(t *api.Tracking) {
 		for i, e := range t.Events {
 			t.Events[i].At = resilience.ParseTime(e.At.Time().Format("2006-01-02T15:04:05"))

@@ -3,6 +3,7 @@ package mockcarrier_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"time"
 
@@ -91,4 +92,80 @@ func ExampleCarrier_Advance() {
 	// in_transit
 	// in_transit
 	// delivered
+}
+
+// The first order is bought, and the second is not, whatever the client does.
+func ExampleCarrier_Expect() {
+	mock := mockcarrier.New()
+	server := httptest.NewServer(mock)
+	defer server.Close()
+	mock.Expect("createShipment").With(mockcarrier.Body("/reference", "order-1001"))
+	mock.Expect("createShipment").With(mockcarrier.Body("/reference", "order-1002")).Times(0)
+	mock.Expect("getTracking").AtLeast(1)
+
+	client, err := carrier.New(server.URL+"/v1", carrier.WithAPIKey(mockcarrier.APIKey))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	if _, err := client.CreateShipment(context.Background(), shipmentRequest()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Start and StartInMemory do this at the end of the test.
+	fmt.Println(mock.Verify())
+	// Output:
+	// mockcarrier: 1 expectation was not met:
+	//   expected     with     wanted      came
+	//   getTracking  nothing  at least 1  0
+}
+
+// Down, then a lost answer, then well, and then from the start.
+func ExampleSequence() {
+	mock := mockcarrier.New()
+	server := httptest.NewServer(mock)
+	defer server.Close()
+	mock.Inject(mockcarrier.Sequence(
+		mockcarrier.Status(503).RetryAfter(1).Times(2), mockcarrier.HTML(502), mockcarrier.None()).On("getStatus").Looping())
+
+	for range 6 {
+		request, err := http.NewRequest(http.MethodGet, server.URL+"/v1/status", nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		request.Header.Set("X-Api-Key", mockcarrier.APIKey)
+		response, err := server.Client().Do(request)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		response.Body.Close()
+		fmt.Print(response.StatusCode, " ")
+	}
+	// Output: 503 503 502 200 503 503
+}
+
+// Why does the fault not strike?
+func ExampleCarrier_Explain() {
+	mock := mockcarrier.New()
+	mock.Inject(mockcarrier.Status(503).On("getTracking").ForTracking("BK1002TR").Times(1))
+
+	request, err := http.NewRequest(http.MethodGet, "http://127.0.0.1/v1/tracking/BK1001TR", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	explanation, err := mock.Explain(request)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(explanation)
+	// Output:
+	// ✓ operation getTracking
+	// ✗ fault status 503 for getTracking, parcel BK1002TR, first 1
+	//     ✓ operation getTracking
+	//     ✗ parcel: got BK1001TR, want BK1002TR
 }

@@ -3,14 +3,12 @@ package mockcarrier
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
@@ -30,9 +28,10 @@ type exchange struct {
 	params    map[string]string     // of the path
 	methods   []string              // those that the path has, if no operation matches
 
-	body   []byte
-	key    string // the idempotency key, if it is well formed
-	keyErr error
+	body    []byte
+	key     string // the idempotency key, if it is well formed
+	keyErr  error
+	subject subject
 
 	account  string
 	quota    *quota // nil until it was taken
@@ -49,7 +48,7 @@ func (c *Carrier) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	}
 	x.operation, x.params, x.methods = c.router.match(r)
 	note := Request{
-		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header,
+		Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Header: r.Header, Parameters: x.params,
 		RequestID: x.requestID, At: c.now(),
 	}
 	if x.operation != nil {
@@ -68,21 +67,27 @@ func (c *Carrier) begin(w http.ResponseWriter, r *http.Request) *exchange {
 
 // serve is the way of a request through the carrier:
 //
-//	gateway   route, body, faults before processing
+//	gateway   route, body, expectations, faults before processing
 //	account   credentials, quota
 //	key       replayed, in progress, reused, or new
 //	operation faults during processing, the generated handler
 //	gateway   faults after processing, the answer
 func (x *exchange) serve() {
 	if x.operation == nil {
-		x.deliver(x.unmatched().answer(x.requestID))
+		x.deliver(x.carrier.unmatched(x.r, x.methods).answer(x.requestID))
 		return
 	}
-	if r := x.readBody(); r != nil {
-		x.deliver(r.answer(x.requestID))
+	refused := x.readBody()
+	x.subject = subject{
+		operation: x.operation.ID, key: x.key, params: x.params, request: x.r, body: x.body, world: x.carrier.world,
+	}
+	x.carrier.noteArrival(x)
+	if refused != nil {
+		x.deliver(refused.answer(x.requestID))
 		return
 	}
-	fault, struck := x.carrier.pickFault(x)
+	fault, struck := x.carrier.pickFault(&x.subject)
+	struck = struck && fault.Kind != KindNone
 	if struck {
 		x.carrier.journal.update(x.entry, func(r *Request) { r.Fault = fault.String() })
 	}
@@ -123,30 +128,34 @@ func (x *exchange) end() {
 
 // note writes into the journal what is about to be answered, so that whoever
 // has the answer finds it there.
-func (x *exchange) note(status int) {
+func (x *exchange) note(a answer) {
 	took := time.Since(x.began)
+	var kept []byte
+	if a.Status >= http.StatusBadRequest {
+		kept = a.Body[:min(len(a.Body), journalAnswerLimit)]
+	}
 	x.carrier.journal.update(x.entry, func(r *Request) {
-		r.Status, r.Replayed, r.Duration = status, x.replayed, took
+		r.Status, r.Replayed, r.Answer, r.Duration = a.Status, x.replayed, kept, took
 	})
 }
 
 func (x *exchange) deliver(a answer) {
-	x.note(a.Status)
+	x.note(a)
 	x.send(a)
 }
 
-func (x *exchange) unmatched() *refusal {
-	if len(x.methods) == 0 {
-		return refuse(http.StatusNotFound, "not_found", "Not found", "The API has no %s.", x.r.URL.Path)
-	}
-	return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Method not allowed",
-		"%s is not for %s.", x.r.URL.Path, x.r.Method).with("Allow", strings.Join(x.methods, ", "))
-}
-
 func (x *exchange) readBody() *refusal {
+	if x.r.Body == nil || x.r.Body == http.NoBody {
+		return nil
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
 	x.body = body
-	kept := slices.Clone(body[:min(len(body), journalBodyLimit)])
+	kept := body[:min(len(body), journalBodyLimit)]
+	if x.operation == tokenOperation {
+		kept = withoutSecret(kept)
+	} else {
+		kept = slices.Clone(kept)
+	}
 	x.carrier.journal.update(x.entry, func(r *Request) { r.Body, r.BodySize = kept, len(body) })
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -161,6 +170,9 @@ func (x *exchange) readBody() *refusal {
 
 // process returns the answer that the carrier has for the request.
 func (x *exchange) process(f Fault, during bool) answer {
+	if x.operation == tokenOperation {
+		return x.execute(f, during)
+	}
 	account, r := x.carrier.authenticate(x.r)
 	if r != nil {
 		return r.answer(x.requestID)
@@ -169,7 +181,7 @@ func (x *exchange) process(f Fault, during bool) answer {
 	x.quota = x.carrier.quotas.take(account, x.carrier.now())
 	if x.quota.exceeded {
 		return refuse(http.StatusTooManyRequests, "rate_limited", "Too many requests", "%d requests in %v are allowed.",
-			x.quota.limit, x.quota.window).with("Retry-After", strconv.Itoa(seconds(x.quota.renews))).answer(x.requestID)
+			x.quota.limit, x.carrier.config.quotaWindow).with("Retry-After", strconv.Itoa(seconds(x.quota.renews))).answer(x.requestID)
 	}
 	if x.operation.KeyHeader == "" {
 		return x.execute(f, during)
@@ -183,10 +195,11 @@ func (x *exchange) once(execute func() answer) answer {
 	switch {
 	case errors.Is(x.keyErr, idempotency.ErrMissing):
 		return refuse(http.StatusBadRequest, "idempotency_key_missing", header+" is missing",
-			"This operation needs the header %s.", header).answer(x.requestID)
+			"This operation needs the header %s.", header).about(header, "required", "is required").answer(x.requestID)
 	case x.keyErr != nil:
+		const rule = "must have 1 to 255 printable ASCII characters, on one line"
 		return refuse(http.StatusBadRequest, "idempotency_key_malformed", header+" is malformed",
-			"The header %s has 1 to 255 printable ASCII characters, on one line.", header).answer(x.requestID)
+			"The header %s %s.", header, rule).about(header, "pattern", rule).answer(x.requestID)
 	}
 	verdict, stored, slot := x.carrier.keys.Begin(x.account, x.key,
 		idempotency.FingerprintOf(x.r.Method, x.r.URL.Path, x.body))
@@ -220,12 +233,17 @@ func (x *exchange) execute(f Fault, during bool) answer {
 		case KindStall:
 			x.stall()
 		default:
-			return f.answer(x.requestID)
+			return x.answerOf(f)
 		}
 	}
-	rec := &recorder{header: http.Header{}}
+	if x.operation == tokenOperation {
+		return x.carrier.issueToken(x.r, x.body)
+	}
+	rec := &recorder{header: make(http.Header, 8)}
 	r := x.r.WithContext(context.WithValue(x.r.Context(), exchangeKey{}, x))
-	r.Body = io.NopCloser(bytes.NewReader(x.body))
+	if len(x.body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(x.body))
+	}
 	x.carrier.api.ServeHTTP(rec, r)
 	return x.uniform(rec.answer())
 }
@@ -247,38 +265,11 @@ type exchangeKey struct{}
 
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-// subject says what the request is about.
-func (x *exchange) subject() subject {
-	s := subject{operation: x.operation.ID, key: x.key}
-	add := func(list *[]string, values ...string) {
-		for _, v := range values {
-			if v != "" {
-				*list = append(*list, v)
-			}
-		}
-	}
-	var body struct {
-		Reference       string
-		TrackingNumbers []string
-	}
-	if len(x.body) > 0 && json.Unmarshal(x.body, &body) == nil {
-		add(&s.references, body.Reference)
-		add(&s.trackingNumbers, body.TrackingNumbers...)
-	}
-	add(&s.references, x.r.URL.Query().Get("reference"))
-	add(&s.trackingNumbers, x.params["trackingNumber"])
-	if found, ok := x.carrier.world.find(x.params["shipmentId"], x.params["trackingNumber"]); ok {
-		add(&s.references, found.request.Reference)
-		add(&s.trackingNumbers, found.number)
-	}
-	return s
-}
-
 // recorder keeps an answer.
 type recorder struct {
 	header http.Header
 	status int
-	body   bytes.Buffer
+	body   []byte
 }
 
 func (r *recorder) Header() http.Header { return r.header }
@@ -291,13 +282,14 @@ func (r *recorder) WriteHeader(status int) {
 
 func (r *recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
-	return r.body.Write(p)
+	r.body = append(r.body, p...)
+	return len(p), nil
 }
 
 func (r *recorder) answer() answer {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	r.header.Del("Content-Length") // it is set when the answer is sent
-	return answer{Status: r.status, Header: r.header, Body: r.body.Bytes()}
+	delete(r.header, "Content-Length") // it is set when the answer is sent
+	return answer{Status: r.status, Header: r.header, Body: r.body}
 }

@@ -15,14 +15,14 @@ import (
 // with: a delay only takes time, the rest stands in place of the answer.
 func (x *exchange) strike(f Fault, a answer) bool {
 	switch f.Kind {
-	case KindDelay, KindStall, KindReset, KindClose: // no answer to note
+	case KindDelay, KindStall, KindReset, KindClose, KindGarbage: // no answer to note
 	case KindStatus, KindHTML, KindRedirect:
-		a = f.answer(x.requestID)
+		a = x.answerOf(f)
 		x.quota, x.replayed = nil, false // it is not the carrier that answers
-		x.note(a.Status)
+		x.note(a)
 	default:
 		a = f.spoil(a)
-		x.note(a.Status)
+		x.note(a)
 	}
 	size := int64(len(a.Body))
 	switch f.Kind {
@@ -46,6 +46,8 @@ func (x *exchange) strike(f Fault, a answer) bool {
 		x.sendRaw(a, ByLength, min(f.Bytes, max(0, size-1)), 1, true)
 	case KindDuplicate:
 		x.sendRaw(a, ByLength, size, 2, false)
+	case KindGarbage, KindBadChunk, KindOverlong, KindNoContentBody:
+		x.sendBroken(f, a)
 	case KindOversize:
 		x.sendPadded(a, f.Bytes, f.Framing)
 	case KindInformational:
@@ -110,8 +112,8 @@ func (x *exchange) inform(f Fault) {
 	}
 }
 
-// answer returns the answer that the fault gives in place of the carrier's.
-func (f Fault) answer(requestID string) answer {
+// answerOf returns the answer that a fault gives in place of the carrier's.
+func (x *exchange) answerOf(f Fault) answer {
 	var a answer
 	switch {
 	case f.Kind == KindHTML:
@@ -123,12 +125,18 @@ func (f Fault) answer(requestID string) answer {
 	case f.Body != "":
 		a = answer{Status: f.Status, Header: http.Header{"Content-Type": {contentTypeOf(f)}}, Body: []byte(f.Body)}
 	case f.Status >= http.StatusBadRequest:
-		a = refuseStatus(f.Status).answer(requestID)
+		a = refuseStatus(f.Status).coded(f.Code).answer(x.requestID)
 	default:
 		a = answer{Status: f.Status, Header: http.Header{}}
 	}
 	for name, values := range f.Header {
 		a.Header[name] = values
+	}
+	if f.RetryDate != nil {
+		a.Header.Add("Retry-After", x.carrier.now().Add(*f.RetryDate).UTC().Format(http.TimeFormat))
+	}
+	if _, ok := a.Header["Location"]; f.Kind == KindRedirect && !ok {
+		a.Header.Set("Location", x.r.URL.RequestURI())
 	}
 	return a
 }
@@ -155,14 +163,24 @@ func (f Fault) spoil(a answer) answer {
 		if f.Body != "" {
 			a.Header.Set("Content-Type", f.Body)
 		}
+	case KindBadGzip:
+		a.Header.Set("Content-Encoding", "gzip")
+	case KindLargeHeader:
+		a.Header.Set("X-Padding", strings.Repeat("x", int(f.Bytes)))
 	case KindEmpty:
 		a.Status, a.Body = http.StatusOK, nil
+	case KindNoContentBody:
+		a.Status = http.StatusNoContent
 	case KindUnknownFields:
 		a.Body = rewriteJSON(a.Body, addUnknown)
 	case KindUnknownEnums:
 		a.Body = rewriteJSON(a.Body, unknownStatus)
+	case KindNulls:
+		a.Body = rewriteJSON(a.Body, nullValues)
 	case KindZonelessTimes:
 		a.Body = zone.ReplaceAll(a.Body, []byte(`$1"`))
+	case KindEndlessPages:
+		a.Body = rewriteJSON(a.Body, goOn)
 	}
 	return a
 }
@@ -180,10 +198,8 @@ func malformedJSON(body []byte) []byte {
 // rewriteJSON returns the document with change applied to each object, inner
 // ones first. What is no JSON stays as it is.
 func rewriteJSON(body []byte, change func(map[string]any)) []byte {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var document any
-	if decoder.Decode(&document) != nil {
+	document, ok := decodeJSON(body)
+	if !ok {
 		return body
 	}
 	eachObject(document, change)
@@ -218,6 +234,23 @@ func unknownStatus(object map[string]any) {
 		if _, ok := value.(string); ok && (name == "status" || strings.HasSuffix(name, "Status") || name == "state") {
 			object[name] = "handed_to_a_drone"
 		}
+	}
+}
+
+func nullValues(object map[string]any) {
+	for name, value := range object {
+		switch value.(type) {
+		case map[string]any, []any:
+		default:
+			object[name] = nil
+		}
+	}
+}
+
+// goOn gives a page that is the last one a cursor, which leads to an empty page.
+func goOn(object map[string]any) {
+	if _, isPage := object["items"].([]any); isPage && object["nextCursor"] == nil {
+		object["nextCursor"] = endCursor
 	}
 }
 

@@ -6,8 +6,13 @@ import (
 	"math"
 	"net/http"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/carrier-sdk/carrier-go/mockcarrier"
@@ -29,6 +34,7 @@ func pattern(t *testing.T, a api, n int) string {
 
 func TestHowOftenARuleStrikes(t *testing.T) {
 	fault := mockcarrier.Status(503).MayNotFire()
+	seq := mockcarrier.Sequence(mockcarrier.Status(503).Times(2), mockcarrier.None(), mockcarrier.HTML(502))
 	for name, tc := range map[string]struct {
 		fault mockcarrier.Fault
 		want  string
@@ -46,6 +52,14 @@ func TestHowOftenARuleStrikes(t *testing.T) {
 		"another operation":      {fault.On("getTracking"), "............"},
 		"one of two operations":  {fault.On("getTracking", "getStatus"), "xxxxxxxxxxxx"},
 		"a reference, not given": {fault.ForReference("order-1"), "............"},
+		"a header, not given":    {fault.With(mockcarrier.Header("X-A", mockcarrier.Present)), "............"},
+		"a header":               {fault.With(mockcarrier.Header("x-api-key", mockcarrier.APIKey)), "xxxxxxxxxxxx"},
+		"a time that is over":    {fault.Until(noon), "............"},
+		"a time to come":         {fault.Until(time.Now().Add(time.Hour)), "xxxxxxxxxxxx"},
+		"sequence":               {seq.MayNotFire(), "xx.x........"},
+		"sequence, 6 times":      {seq.Times(6), "xx.xxx......"},
+		"sequence, looping":      {seq.Looping(), "xx.xxx.xxx.x"},
+		"sequence, every 2nd":    {seq.EveryNth(2), ".x.x...x...."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(mockcarrier.StartInMemory(t))
@@ -79,6 +93,112 @@ func TestProbabilityIsReproducible(t *testing.T) {
 		if math.Abs(share-0.3) > 0.1 {
 			t.Errorf("seed %d: %.2f of the requests were struck", seed, share)
 		}
+	}
+}
+
+// The decisions of a seed are the same in every process and under every load.
+func TestSeedsDecideTheSameEverywhere(t *testing.T) {
+	const want = "....xx.xxx.............xxx.x.x.x....x..." // of seed 1, 30 %
+	a := newAPI(mockcarrier.StartInMemory(t))
+	a.Inject(mockcarrier.Status(503).Chance(0.3, 1))
+	if got := pattern(t, a, len(want)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for range 3 {
+		a := newAPI(mockcarrier.StartInMemory(t))
+		a.Inject(mockcarrier.Status(503).Chance(0.3, 1))
+		var wg sync.WaitGroup
+		var struck atomic.Int32
+		for range 8 {
+			wg.Go(func() {
+				for range len(want) / 8 {
+					if r, err := a.try("GET", "/status", ""); err != nil {
+						t.Error(err)
+					} else if r.StatusCode == 503 {
+						struck.Add(1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := int(struck.Load()); n != strings.Count(want, "x") {
+			t.Errorf("%d of %d concurrent requests were struck, want %d", n, len(want), strings.Count(want, "x"))
+		}
+	}
+}
+
+func TestDelaysThatVary(t *testing.T) {
+	waits := func(f mockcarrier.Fault) []time.Duration {
+		var list []time.Duration
+		synctest.Test(t, func(t *testing.T) {
+			a := newAPI(mockcarrier.StartInMemory(t))
+			a.Inject(f)
+			for range 200 {
+				start := time.Now()
+				a.get(t, "/status")
+				list = append(list, time.Since(start))
+			}
+			if told := a.Requests()[7].Fault; told != "delay "+list[7].String() {
+				t.Errorf("the journal has %q, it took %v", told, list[7])
+			}
+		})
+		return list
+	}
+	share := func(list []time.Duration, from, to time.Duration) float64 {
+		n := 0
+		for _, d := range list {
+			if from <= d && d < to {
+				n++
+			}
+		}
+		return float64(n) / float64(len(list))
+	}
+	uniform := waits(mockcarrier.Delay(100 * time.Millisecond).UpTo(300 * time.Millisecond))
+	if all, low := share(uniform, 100*time.Millisecond, 300*time.Millisecond), share(uniform, 0, 200*time.Millisecond); all != 1 || math.Abs(low-0.5) > 0.15 {
+		t.Errorf("%.2f are in range, %.2f in its lower half", all, low)
+	}
+	spread := waits(mockcarrier.Delay(100 * time.Millisecond).Spread(1))
+	// Half are below the median, and 16 % above it by more than a standard deviation.
+	if low, high := share(spread, 0, 100*time.Millisecond), share(spread, 272*time.Millisecond, time.Hour); math.Abs(low-0.5) > 0.15 || math.Abs(high-0.16) > 0.1 {
+		t.Errorf("%.2f are below the median, %.2f far above", low, high)
+	}
+	capped := waits(mockcarrier.Delay(100 * time.Millisecond).Spread(1).UpTo(150 * time.Millisecond))
+	if over := share(capped, 150*time.Millisecond+1, time.Hour); over != 0 {
+		t.Errorf("%.2f are longer than the longest", over)
+	}
+	if again := waits(mockcarrier.Delay(100 * time.Millisecond).Spread(1)); !slices.Equal(spread, again) {
+		t.Error("the same seed gave other waits")
+	}
+	// Whether a rule strikes does not decide how long it waits.
+	if low := share(waits(mockcarrier.Delay(1*time.Nanosecond).UpTo(time.Second).Chance(0.1, 3)), time.Microsecond, 150*time.Millisecond); low > 0.09 {
+		t.Errorf("%.2f of all are short", low)
+	}
+}
+
+func TestRuleThatLasts(t *testing.T) {
+	a := newAPI(mockcarrier.StartInMemory(t, frozen()))
+	a.Advance(time.Hour)
+	a.Inject(mockcarrier.Status(503).Lasting(30 * time.Second))
+	var got []int
+	for range 4 {
+		got = append(got, a.get(t, "/status").StatusCode)
+		a.Advance(10 * time.Second)
+	}
+	if fmt.Sprint(got) != "[503 503 503 200]" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// None shields what it is for from older rules, and from scenario numbers.
+func TestNoneShields(t *testing.T) {
+	a := newAPI(mockcarrier.StartInMemory(t))
+	a.Inject(mockcarrier.Status(503))
+	a.Inject(mockcarrier.None().ForTracking("BK1001TR", "MC46"))
+	a.get(t, "/tracking/BK1001TR").want(t, 200)
+	a.get(t, "/tracking/MC46").want(t, 200)
+	a.get(t, "/tracking/BK1002TR").want(t, 503)
+	if journal := a.Requests(); journal[0].Fault != "" || journal[2].Fault != "status 503" {
+		t.Errorf("got %q and %q", journal[0].Fault, journal[2].Fault)
 	}
 }
 
@@ -136,6 +256,16 @@ func TestWhatARuleIsAbout(t *testing.T) {
 			[]request{{"GET", "/shipments/shp_2001/label", "", ""}},
 			[]request{{"GET", "/shipments/shp_2001", "", ""}, {"GET", "/shipments/shp_2002/label", "", ""}},
 		},
+		"member of the body": {
+			mockcarrier.Status(503).With(mockcarrier.Body("/parcels/0/weight/value", 1.2), mockcarrier.Body("/reference", regexp.MustCompile("^order-[12]$"))),
+			[]request{create("k1", "order-1"), create("k2", "order-2")},
+			[]request{create("k3", "order-3"), {"GET", "/status", "", ""}},
+		},
+		"parameters": {
+			mockcarrier.Status(503).With(mockcarrier.Parameter("shipmentId", "shp_2001"), mockcarrier.Parameter("format", mockcarrier.OneOf("zpl", "png"))),
+			[]request{{"GET", "/shipments/shp_2001/label?format=zpl", "", ""}},
+			[]request{{"GET", "/shipments/shp_2001/label", "", ""}, {"GET", "/shipments/shp_2002/label?format=zpl", "", ""}, {"GET", "/shipments/shp_2001", "", ""}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(mockcarrier.StartInMemory(t))
@@ -177,26 +307,42 @@ func TestFaultsThatMakeNoSense(t *testing.T) {
 		fault mockcarrier.Fault
 		says  string
 	}{
-		"zero":                     {mockcarrier.Fault{}, `no fault is of kind ""`},
-		"unknown kind":             {mockcarrier.Fault{Kind: "flood"}, `no fault is of kind "flood"`},
-		"status too low":           {mockcarrier.Status(100), "status 100 is not from 200 to 599"},
-		"no status":                {mockcarrier.Status(0), "status 0"},
-		"interim too high":         {mockcarrier.Informational(200, 1), "status 200"},
-		"switching protocols":      {mockcarrier.Informational(101, 1), "101"},
-		"redirect that is none":    {mockcarrier.Redirect(200, "/"), "status 200"},
-		"status without a use":     {mockcarrier.Fault{Kind: mockcarrier.KindStall, Status: 500}, "has no status"},
-		"phase that cannot be":     {mockcarrier.ResetBefore().DuringProcessing(), `phase "during"`},
-		"spoilt before":            {mockcarrier.MalformedJSON().BeforeProcessing(), `phase "before"`},
-		"negative count":           {mockcarrier.Status(500).Times(-1), "negative"},
-		"probability above 1":      {mockcarrier.Status(500).Chance(1.5, 1), "probability"},
-		"probability not a number": {mockcarrier.Status(500).Chance(math.NaN(), 1), "probability"},
-		"negative wait":            {mockcarrier.Delay(-1), "wait"},
-		"negative bytes":           {mockcarrier.Truncate(-1, ""), "bytes"},
-		"drip of nothing":          {mockcarrier.Drip(0, time.Second), "pieces"},
-		"unknown framing":          {mockcarrier.Truncate(1, "smoke"), "framing"},
-		"framing without a use":    {mockcarrier.Fault{Kind: mockcarrier.KindEmpty, Framing: mockcarrier.ByClose}, "framing"},
-		"oversize by close":        {mockcarrier.Fault{Kind: mockcarrier.KindOversize, Framing: mockcarrier.ByClose}, "in chunks"},
-		"all but all":              {mockcarrier.Status(500).AllButEveryNth(1), "none"},
+		"zero":                      {mockcarrier.Fault{}, `no fault is of kind ""`},
+		"unknown kind":              {mockcarrier.Fault{Kind: "flood"}, `no fault is of kind "flood"`},
+		"status too low":            {mockcarrier.Status(100), "status 100 is not from 200 to 599"},
+		"no status":                 {mockcarrier.Status(0), "status 0"},
+		"interim too high":          {mockcarrier.Informational(200, 1), "status 200"},
+		"switching protocols":       {mockcarrier.Informational(101, 1), "101"},
+		"redirect that is none":     {mockcarrier.Redirect(200, "/"), "status 200"},
+		"status without a use":      {mockcarrier.Fault{Kind: mockcarrier.KindStall, Status: 500}, "has no status"},
+		"phase that cannot be":      {mockcarrier.ResetBefore().DuringProcessing(), `phase "during"`},
+		"spoilt before":             {mockcarrier.MalformedJSON().BeforeProcessing(), `phase "before"`},
+		"negative count":            {mockcarrier.Status(500).Times(-1), "negative"},
+		"probability above 1":       {mockcarrier.Status(500).Chance(1.5, 1), "probability"},
+		"probability not a number":  {mockcarrier.Status(500).Chance(math.NaN(), 1), "probability"},
+		"negative wait":             {mockcarrier.Delay(-1), "wait"},
+		"negative bytes":            {mockcarrier.Truncate(-1, ""), "bytes"},
+		"drip of nothing":           {mockcarrier.Drip(0, time.Second), "pieces"},
+		"unknown framing":           {mockcarrier.Truncate(1, "smoke"), "framing"},
+		"framing without a use":     {mockcarrier.Fault{Kind: mockcarrier.KindEmpty, Framing: mockcarrier.ByClose}, "framing"},
+		"oversize by close":         {mockcarrier.Fault{Kind: mockcarrier.KindOversize, Framing: mockcarrier.ByClose}, "in chunks"},
+		"all but all":               {mockcarrier.Status(500).AllButEveryNth(1), "none"},
+		"longest below shortest":    {mockcarrier.Delay(time.Minute).UpTo(time.Second), "shorter"},
+		"spread below 0":            {mockcarrier.Delay(time.Minute).Spread(-1), "sigma"},
+		"spread of no delay":        {mockcarrier.Stall().Spread(1), "do not vary"},
+		"lasting less than nothing": {mockcarrier.Stall().Lasting(-1), "lasts"},
+		"code without a use":        {mockcarrier.HTML(500).WithCode("c"), "no code"},
+		"date without a use":        {mockcarrier.Stall().RetryAfterDate(time.Second), "no Retry-After"},
+		"connection's operation":    {mockcarrier.RefuseConnection().On("getStatus"), "a connection has no operation"},
+		"connection's phase":        {mockcarrier.Blackhole().AfterProcessing(), "phase"},
+		"bad matcher":               {mockcarrier.Stall().With(mockcarrier.Body("reference", "a")), "begins with /"},
+		"no steps":                  {mockcarrier.Sequence(), "no steps"},
+		"steps of no sequence":      {mockcarrier.Fault{Kind: mockcarrier.KindStall, Loop: true}, "only a sequence"},
+		"bad step":                  {mockcarrier.Sequence(mockcarrier.None(), mockcarrier.Status(1)), "step 2: fault status"},
+		"sequence in a sequence":    {mockcarrier.Sequence(mockcarrier.Sequence(mockcarrier.None())), "step 1 is a sequence"},
+		"narrow step":               {mockcarrier.Sequence(mockcarrier.Stall().On("getStatus")), "step 1 is narrowed down"},
+		"steps of both sorts":       {mockcarrier.Sequence(mockcarrier.Stall(), mockcarrier.Blackhole()), "others connections"},
+		"phase of a sequence":       {mockcarrier.Sequence(mockcarrier.Stall()).AfterProcessing(), "phase"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.fault.Validate()
@@ -213,36 +359,46 @@ func TestFaultsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// everyField is a fault that is not valid, but has a value in every field.
-func everyField(t *testing.T) mockcarrier.Fault {
-	t.Helper()
-	f := mockcarrier.Status(503).DuringProcessing().On("createShipment").ForKey("k").ForReference("r").ForTracking("n").
-		Skip(1).Times(2).EveryNth(3).AllButEveryNth(4).Chance(0.5, 9).MayNotFire().RetryAfter(1).WithBody("b")
-	f.Wait, f.Bytes, f.Count, f.Framing = 1500*time.Millisecond, 5, 2, mockcarrier.ByChunks
-	v := reflect.ValueOf(f)
-	for i := range v.NumField() {
-		if v.Field(i).IsZero() {
-			t.Fatalf("%s has no value", v.Type().Field(i).Name)
+// Every field of a fault comes back from its JSON.
+func TestFaultAsJSON(t *testing.T) {
+	some := 0.5
+	given := map[string]bool{}
+	for _, f := range []mockcarrier.Fault{
+		{
+			Kind: mockcarrier.KindStatus, Phase: mockcarrier.PhaseDuring, Status: 503, Code: "c", Body: "b",
+			Operations: []string{"createShipment"}, Keys: []string{"k"}, References: []string{"r"}, TrackingNumbers: []string{"n"},
+			Match: []mockcarrier.Matcher{mockcarrier.Header("X-A", "1"), mockcarrier.Body("/reference", mockcarrier.Present)},
+			After: 1, First: 2, Every: 3, AllBut: 4, Probability: &some, Seed: 9, Optional: true,
+			Lasts: time.Minute, Ends: noon, Header: http.Header{"Retry-After": {"1"}},
+		},
+		mockcarrier.Sequence(mockcarrier.Status(503).Times(2), mockcarrier.None()).Looping(),
+		mockcarrier.Delay(1500 * time.Millisecond).UpTo(time.Minute).Spread(0.5),
+		mockcarrier.Informational(103, 2),
+		mockcarrier.Truncate(5, mockcarrier.ByChunks),
+		mockcarrier.HTML(503).RetryAfterDate(-time.Second),
+	} {
+		data, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back mockcarrier.Fault
+		if err := json.Unmarshal(data, &back); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(f, back) {
+			t.Errorf("got back %+v of %+v: %s", back, f, data)
+		}
+		for i, v := range reflect.ValueOf(f).Fields() {
+			given[i.Name] = given[i.Name] || !v.IsZero()
 		}
 	}
-	return f
-}
-
-func TestFaultAsJSON(t *testing.T) {
-	f := everyField(t)
-	f.Framing = "" // the one that a status cannot have
-	data, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
+	for name, ok := range given {
+		if !ok {
+			t.Errorf("no fault has a %s", name)
+		}
 	}
+
 	var back mockcarrier.Fault
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(f, back) {
-		t.Errorf("got back %+v of %+v: %s", back, f, data)
-	}
-
 	if err := json.Unmarshal([]byte(`{"kind":"status","status":503,"operations":["createShipment"],"first":2,"header":{"retry-after":["1"]}}`), &back); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +406,8 @@ func TestFaultAsJSON(t *testing.T) {
 	if !reflect.DeepEqual(back, want) {
 		t.Errorf("got %+v, want %+v", back, want)
 	}
-	for _, bad := range []string{`{"kind":"status","status":503,"colour":"red"}`, `{"kind":"flood"}`, `{"kind":"delay","wait":"long"}`, `[]`, `{}`} {
+	for _, bad := range []string{`{"kind":"status","status":503,"colour":"red"}`, `{"kind":"flood"}`, `{"kind":"delay","wait":"long"}`, `{"kind":"status","status":503,"lasts":"long"}`,
+		`{"kind":"sequence"}`, `{"kind":"status","status":503,"match":[{"in":"body"}]}`, `[]`, `{}`} {
 		if err := json.Unmarshal([]byte(bad), &back); err == nil {
 			t.Errorf("%s was taken", bad)
 		}
@@ -266,6 +423,11 @@ func TestFaultInWords(t *testing.T) {
 		`content-type "text/plain"`:                 mockcarrier.ContentType("text/plain"),
 		"informational 103 ×2":                      mockcarrier.Informational(http.StatusEarlyHints, 2),
 		"redirect 307, Location: https://a.example": mockcarrier.Redirect(307, "https://a.example"),
+		"status 409 in_progress":                    mockcarrier.Status(409).WithCode("in_progress"),
+		"status 429, Retry-After: a date in 30s":    mockcarrier.Status(429).RetryAfterDate(30 * time.Second),
+		"delay 1s ±σ0.5 to 10s":                     mockcarrier.Delay(time.Second).Spread(0.5).UpTo(10 * time.Second),
+		"sequence of status 503 ×2; reset after processing; none, again and again": mockcarrier.Sequence(
+			mockcarrier.Status(503).Times(2), mockcarrier.ResetAfter(), mockcarrier.None()).Looping(),
 	} {
 		if got := f.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -30,6 +31,7 @@ type wire struct {
 
 const (
 	moment   = 25 * time.Millisecond // how long it is watched whether more comes
+	wink     = 10 * moment           // how long is waited for what never comes, where requests must get through first
 	patience = 10 * time.Second      // how long what must come may take
 )
 
@@ -223,6 +225,60 @@ func TestFaultsOnTheWire(t *testing.T) {
 				}
 			},
 		},
+		"garbage":        {fault: mockcarrier.Garbage(), buy: true, head: `^220 mail\.example ESMTP\r\n$`, length: 0, end: io.EOF, bought: 1},
+		"garbage before": {fault: mockcarrier.Garbage().BeforeProcessing().WithBody("\x00\x01"), buy: true, head: `^\x00\x01\r\n$`, length: 0, end: io.EOF},
+		"bad chunk": {
+			fault: mockcarrier.BadChunk(), length: -1, end: io.EOF, head: `(?s)^HTTP/1\.1 200 .*Transfer-Encoding: chunked\r\n`,
+			also: func(t *testing.T, w wire, whole string) {
+				if _, body := w.parts(); body != "lots\r\n"+whole+"\r\n0\r\n\r\n" {
+					t.Errorf("got %q", body)
+				}
+			},
+		},
+		"overlong": {
+			fault: mockcarrier.Overlong(), head: healthy, length: -1, end: io.EOF,
+			also: func(t *testing.T, w wire, whole string) {
+				if head, body := w.parts(); body != whole || !strings.Contains(head, fmt.Sprintf("Content-Length: %d\r\n", len(whole)/2)) {
+					t.Errorf("got %q", w.bytes)
+				}
+			},
+		},
+		"large header": {
+			fault: mockcarrier.LargeHeader(1 << 20), head: `X-Padding: x{1000}`, length: -1, end: open,
+			also: func(t *testing.T, w wire, _ string) {
+				if head, _ := w.parts(); len(head) < 1<<20 || len(head) > 1<<20+1000 {
+					t.Errorf("a head of %d bytes", len(head))
+				}
+			},
+		},
+		"bad gzip": {fault: mockcarrier.BadGzip(), length: -1, end: open, head: `Content-Encoding: gzip\r\n`, also: wantJSON(true)},
+		"204 with a body": {
+			fault: mockcarrier.NoContentWithBody(), length: -1, end: io.EOF, head: `(?s)^HTTP/1\.1 204 No Content\r\n.*Content-Length: \d{3}\r\n`,
+			also: func(t *testing.T, w wire, whole string) {
+				if _, body := w.parts(); body != whole {
+					t.Errorf("got %q", body)
+				}
+			},
+		},
+		"nulls": {fault: mockcarrier.Nulls(), head: healthy, length: -1, end: open, also: both(wantJSON(true), wantBody(`"status":null`))},
+		"redirect to itself": {
+			fault: mockcarrier.RedirectLoop(308), length: 0, end: open,
+			head: `(?s)^HTTP/1\.1 308 Permanent Redirect\r\n.*Location: /v1/tracking/BK1001TR\r\n`,
+		},
+		"expired token": {
+			fault: mockcarrier.ExpiredToken(), length: -1, end: open, also: wantBody(`"code":"token_expired"`),
+			head: `(?s)^HTTP/1\.1 401 Unauthorized\r\n.*Www-Authenticate: Bearer realm="carrier", error="invalid_token"`,
+		},
+		"Retry-After as a date": {
+			fault: mockcarrier.Status(429).RetryAfterDate(90 * time.Second), length: -1, end: open, head: `^HTTP/1\.1 429 `,
+			also: func(t *testing.T, w wire, _ string) {
+				resp, _ := w.parse(t)
+				sent, _ := http.ParseTime(resp.Header.Get("Date"))
+				if at, err := http.ParseTime(resp.Header.Get("Retry-After")); err != nil || at.Sub(sent) != 90*time.Second {
+					t.Errorf("Retry-After %v after %v: %v", at, sent, err)
+				}
+			},
+		},
 		"redirect": {
 			fault: mockcarrier.Redirect(307, "https://elsewhere.example/"), buy: true, length: 0, end: open,
 			head: `(?s)^HTTP/1\.1 307 Temporary Redirect\r\n.*Location: https://elsewhere\.example/\r\n`,
@@ -269,12 +325,16 @@ func TestFaultsOnTheWire(t *testing.T) {
 			if !tc.fault.Optional && entry.Fault != tc.fault.String() {
 				t.Errorf("the journal has the fault %q, want %q", entry.Fault, tc.fault)
 			}
-			if noAnswer := tc.head == ""; noAnswer != (entry.Status == 0) {
+			if noAnswer := tc.head == "" || tc.fault.Kind == mockcarrier.KindGarbage; noAnswer != (entry.Status == 0) {
 				t.Errorf("the journal has the status %d", entry.Status)
 			}
 		}
-		t.Run(name+"/TCP", func(t *testing.T) { check(t, mockcarrier.Start(t)) })
+		t.Run(name+"/TCP", func(t *testing.T) {
+			t.Parallel()
+			check(t, mockcarrier.Start(t))
+		})
 		t.Run(name+"/in memory", func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { check(t, mockcarrier.StartInMemory(t)) })
 		})
 	}
@@ -339,6 +399,8 @@ func (w wire) parse(t *testing.T) (*http.Response, []byte) {
 func TestFaultsAsNetHTTPSeesThem(t *testing.T) {
 	timeout := errors.New("timeout")
 	syntax := errors.New("syntax")
+	log.SetOutput(io.Discard) // net/http tells there of bytes behind an answer
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	for name, tc := range map[string]struct {
 		fault   mockcarrier.Fault
 		h1, h2  error // nil: the answer is whole
@@ -355,6 +417,11 @@ func TestFaultsAsNetHTTPSeesThem(t *testing.T) {
 		"close before":        {fault: mockcarrier.CloseBefore(), h1: io.EOF, aborted: true},
 		"close after":         {fault: mockcarrier.CloseAfter(), h1: io.EOF, aborted: true},
 		"malformed JSON":      {fault: mockcarrier.MalformedJSON(), h1: syntax, h2: syntax},
+		"garbage":             {fault: mockcarrier.Garbage(), aborted: true},
+		"bad chunk":           {fault: mockcarrier.BadChunk(), aborted: true},
+		"overlong":            {fault: mockcarrier.Overlong(), h1: syntax, aborted: true},
+		"204 with a body":     {fault: mockcarrier.NoContentWithBody(), h1: syntax, h2: syntax},
+		"large header":        {fault: mockcarrier.LargeHeader(100_000)},
 		"HTML":                {fault: mockcarrier.HTML(200), h1: syntax, h2: syntax},
 		"empty":               {fault: mockcarrier.EmptyOK(), h1: syntax, h2: syntax},
 		"oversize":            {fault: mockcarrier.Oversize(200_000)},
@@ -366,7 +433,7 @@ func TestFaultsAsNetHTTPSeesThem(t *testing.T) {
 			a := newAPI(s)
 			a.client.Timeout = patience
 			if tc.h1 == timeout {
-				a.client.Timeout = 2 * moment
+				a.client.Timeout = wink
 			}
 			r, err := a.try("POST", "/shipments", order, "Idempotency-Key", "k")
 			var netErr net.Error
@@ -384,7 +451,7 @@ func TestFaultsAsNetHTTPSeesThem(t *testing.T) {
 			"HTTP 1.1": nil, "HTTP 1.1 TLS": {mockcarrier.WithTLS()},
 			"HTTP 2": {mockcarrier.WithHTTP2()}, "HTTP 2 TLS": {mockcarrier.WithHTTP2(), mockcarrier.WithTLS()},
 		} {
-			want, any := tc.h1, false
+			want, any := tc.h1, tc.h1 == nil && tc.aborted
 			if strings.HasPrefix(version, "HTTP 2") {
 				want, any = tc.h2, tc.aborted
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,11 +37,12 @@ func newHandlers(c *Carrier) http.Handler {
 		w.WriteHeader(a.Status)
 		_, _ = w.Write(a.Body)
 	}
+	bodies := newBodyTypes()
 	strict := server.NewStrictHandlerWithOptions(handlers{Carrier: c},
-		[]server.StrictMiddlewareFunc{validateBody},
+		[]server.StrictMiddlewareFunc{bodies.middleware},
 		server.StrictHTTPServerOptions{
-			RequestErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
-				write(w, r, unreadable(exchangeOf(r.Context()), err))
+			RequestErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, _ error) {
+				write(w, r, bodies.unreadable(exchangeOf(r.Context())))
 			},
 			ResponseErrorHandlerFunc: write,
 		})
@@ -88,43 +90,75 @@ func (h handlers) GetTracking(ctx context.Context, req server.GetTrackingRequest
 	if r := parameters(api.NewGetTrackingRequest(req.TrackingNumber)); r != nil {
 		return nil, r
 	}
-	t, r := h.track(req.TrackingNumber)
+	now := h.now()
+	a, r := h.answerTracking(req.TrackingNumber, now)
 	if r != nil {
 		return nil, r
 	}
-	etag := etagOf(encode(t))
-	if notModified(exchangeOf(ctx).r, etag) {
-		return server.GetTracking304Response{Headers: server.NotModifiedResponseHeaders{ETag: &etag}}, nil
+	if notModified(exchangeOf(ctx).r, a.etag) {
+		return server.GetTracking304Response{Headers: server.NotModifiedResponseHeaders{ETag: &a.etag}}, nil
 	}
-	return server.GetTracking200JSONResponse{Body: t, Headers: server.GetTracking200ResponseHeaders{ETag: &etag}}, nil
+	return a, nil
+}
+
+func (h handlers) answerTracking(number string, now time.Time) (trackingAnswer, *refusal) {
+	version, steady := h.versionOf(number, now)
+	if steady {
+		if a, ok := h.rendered.get(version); ok {
+			return a, nil
+		}
+	}
+	found, r := h.track(number, now)
+	if r != nil {
+		return trackingAnswer{}, r
+	}
+	body := encode(found[0])
+	a := trackingAnswer{body, etagOf(body)}
+	if steady {
+		h.rendered.put(version, a)
+	}
+	return a, nil
+}
+
+// trackingAnswer is a Tracking that was encoded for its ETag already.
+type trackingAnswer struct {
+	body []byte
+	etag string
+}
+
+// VisitGetTrackingResponse writes the answer.
+func (a trackingAnswer) VisitGetTrackingResponse(w http.ResponseWriter) error {
+	header := w.Header()
+	header["Content-Type"], header["Etag"] = []string{jsonType}, []string{a.etag}
+	_, err := w.Write(a.body)
+	return err
 }
 
 // TrackBatch answers with several parcels, each of which is found or not.
 func (h handlers) TrackBatch(_ context.Context, req server.TrackBatchRequestObject) (server.TrackBatchResponseObject, error) {
 	var result api.BatchResult
 	for _, number := range req.Body.TrackingNumbers {
-		entry := api.BatchEntry{TrackingNumber: number}
-		if t, r := h.track(number); r != nil {
+		found, r := h.track(number, h.now())
+		if r != nil {
 			p := r.problem("")
-			entry.Error = &p
-		} else {
-			entry.Tracking = &t
+			result.Results = append(result.Results, api.BatchEntry{TrackingNumber: number, Error: &p})
 		}
-		result.Results = append(result.Results, entry)
+		for i := range found {
+			result.Results = append(result.Results, api.BatchEntry{TrackingNumber: number, Tracking: &found[i]})
+		}
 	}
 	return server.TrackBatch200JSONResponse{Body: result}, nil
 }
 
-func (c *Carrier) track(number string) (api.Tracking, *refusal) {
-	now := c.now()
-	if known, ok := caseOf(number); ok {
-		return known.tracking(number, c.world.since()), nil
+// track returns the parcels of a number, of which there is usually one.
+func (c *Carrier) track(number string, now time.Time) ([]api.Tracking, *refusal) {
+	if found, r := c.trackScenario(number); found != nil || r != nil {
+		return found, r
 	}
 	if s, ok := c.world.find("", number); ok && !now.Before(s.ready) {
-		return s.tracking(number, now), nil
+		return []api.Tracking{s.tracking(number, now)}, nil
 	}
-	return api.Tracking{}, refuse(http.StatusNotFound, "tracking_not_found", "Tracking number not found",
-		"No parcel has the number %s.", number)
+	return nil, noParcel(number)
 }
 
 // CreateShipment makes a shipment, which costs money. That it is done once for
@@ -132,10 +166,13 @@ func (c *Carrier) track(number string) (api.Tracking, *refusal) {
 func (h handlers) CreateShipment(ctx context.Context, req server.CreateShipmentRequestObject) (server.CreateShipmentResponseObject, error) {
 	x := exchangeOf(ctx)
 	var work time.Duration
-	if prefers(x.r, "respond-async") {
+	if prefers(x.r, "respond-async") || named(req.Body.Reference, referenceAsync) {
 		work = asyncTime
 	}
-	s := h.world.create(x.account, x.key, *req.Body, h.now(), work)
+	s, r := h.world.create(x.account, x.key, *req.Body, h.now(), work, h.config.uniqueReferences)
+	if r != nil {
+		return nil, r
+	}
 	body := h.present(x.r, s)
 	location := basePath + "/shipments/" + s.id
 	if work > 0 {
@@ -150,8 +187,11 @@ func (h handlers) CreateShipment(ctx context.Context, req server.CreateShipmentR
 }
 
 // asyncTime is how long a shipment is pending that was asked for by
-// "Prefer: respond-async".
-const asyncTime = 2 * time.Second
+// "Prefer: respond-async", and labelWait how long a label is that takes its time.
+const (
+	asyncTime = 2 * time.Second
+	labelWait = 2 * time.Second
+)
 
 // GetShipment answers with one shipment.
 func (h handlers) GetShipment(ctx context.Context, req server.GetShipmentRequestObject) (server.GetShipmentResponseObject, error) {
@@ -165,6 +205,9 @@ func (h handlers) GetShipment(ctx context.Context, req server.GetShipmentRequest
 	}
 	return server.GetShipment200JSONResponse{Body: h.present(x.r, s)}, nil
 }
+
+// endCursor leads to an empty page; [KindEndlessPages] gives it.
+const endCursor = "ZW5k"
 
 // ListShipments answers with a page of shipments, the newest first. A cursor
 // names the last shipment of the page before, so that shipments that are made
@@ -188,7 +231,9 @@ func (h handlers) ListShipments(ctx context.Context, req server.ListShipmentsReq
 		}
 		f.after = at
 	}
-	if cursor := req.Params.Cursor; cursor != nil {
+	if cursor := req.Params.Cursor; cursor != nil && *cursor == endCursor {
+		f.before = 1
+	} else if cursor != nil {
 		id, err := base64.RawURLEncoding.DecodeString(*cursor)
 		s, r := h.world.get(x.account, string(id))
 		if err != nil || r != nil {
@@ -279,7 +324,7 @@ func (c *Carrier) present(r *http.Request, s shipment) api.Shipment {
 	}
 	if !s.cancelledAt.IsZero() {
 		body.CancelledAt = moment(s.cancelledAt)
-		if body.Status != api.ShipmentStatusRefundPending {
+		if body.Status == api.ShipmentStatusCancelled || body.Status == api.ShipmentStatusRefunded {
 			*body.Charge = euros(0)
 		}
 		return body
@@ -319,7 +364,7 @@ func prefers(r *http.Request, preference string) bool {
 
 func etagOf(body []byte) string {
 	sum := sha256.Sum256(body)
-	return fmt.Sprintf(`"%x"`, sum[:8])
+	return `"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
 // notModified says whether If-None-Match has the version.

@@ -32,10 +32,20 @@ func TestIdempotency(t *testing.T) {
 			t.Error("the replay has the request id of the first answer")
 		}
 	}
-	inBubble := func(name string, test func(t *testing.T, a api), opts ...mockcarrier.Option) {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, newAPI(mockcarrier.StartInMemory(t, opts...))) })
+	// Each row holds under both policies, but for the two in which they differ.
+	policies := map[string]mockcarrier.Option{
+		"5xx released": mockcarrier.WithIdempotencyPolicy(mockcarrier.ReleaseServerErrors),
+		"5xx stored":   mockcarrier.WithIdempotencyPolicy(mockcarrier.StoreServerErrors),
+	}
+	under := func(policy, name string, test func(t *testing.T, a api), opts ...mockcarrier.Option) {
+		t.Run(name+"/"+policy, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, newAPI(mockcarrier.StartInMemory(t, append(opts, policies[policy])...))) })
 		})
+	}
+	inBubble := func(name string, test func(t *testing.T, a api), opts ...mockcarrier.Option) {
+		for policy := range policies {
+			under(policy, name, test, opts...)
+		}
 	}
 
 	inBubble("I-01 no key", func(t *testing.T, a api) {
@@ -108,6 +118,8 @@ func TestIdempotency(t *testing.T) {
 	inBubble("I-09 refused before", func(t *testing.T, a api) {
 		a.key = "wrong"
 		a.buy(t, "k", order).want(t, 401)
+		a.key = mockcarrier.ForbiddenAPIKey
+		a.buy(t, "k", order).want(t, 403)
 		a.key = mockcarrier.APIKey
 		a.buy(t, "k", order).want(t, 201)
 		a.buy(t, "l", order).want(t, 201)
@@ -118,14 +130,14 @@ func TestIdempotency(t *testing.T) {
 		}
 		bought(t, a, 3)
 	}, mockcarrier.WithRateLimit(2, time.Minute))
-	inBubble("I-10 failure is stored", func(t *testing.T, a api) {
+	under("5xx stored", "I-10 failure is stored", func(t *testing.T, a api) {
 		a.Inject(mockcarrier.Status(500).DuringProcessing().Times(1))
 		first := a.buy(t, "k", order)
 		first.want(t, 500)
 		replayed(t, a.buy(t, "k", order), first)
 		bought(t, a, 0)
-	}, mockcarrier.WithIdempotencyPolicy(mockcarrier.StoreServerErrors))
-	inBubble("I-11 failure is released", func(t *testing.T, a api) {
+	})
+	under("5xx released", "I-11 failure is released", func(t *testing.T, a api) {
 		a.Inject(mockcarrier.Status(500).DuringProcessing().Times(1))
 		a.buy(t, "k", order).want(t, 500)
 		a.buy(t, "k", order).want(t, 201)
@@ -217,6 +229,21 @@ func TestIdempotency(t *testing.T) {
 		}
 		bought(t, a, 2)
 	}, mockcarrier.WithAPIKey("one", "two"))
+	inBubble("I-24 natural key", func(t *testing.T, a api) {
+		a.buy(t, "k", order).want(t, 201)
+		a.buy(t, "l", order).want(t, 409, "duplicate_reference")
+		if found := a.get(t, "/shipments?reference=order-1001").want(t, 200)["items"].([]any); len(found) != 1 {
+			t.Errorf("found %v", found)
+		}
+		bought(t, a, 1)
+	}, mockcarrier.WithUniqueReferences())
+	inBubble("I-25 a refusal that says nothing", func(t *testing.T, a api) {
+		for i, fault := range []mockcarrier.Fault{mockcarrier.Status(422), mockcarrier.Status(422).AfterProcessing()} {
+			a.Inject(fault.WithCode("SHIPMENT.POSTAGE.FAILURE").Times(1))
+			a.buy(t, fmt.Sprint("k", i), order).want(t, 422, "SHIPMENT.POSTAGE.FAILURE")
+			bought(t, a, i)
+		}
+	})
 	inBubble("strict keys", func(t *testing.T, a api) {
 		a.buy(t, "k", order).want(t, 400, "idempotency_key_malformed")
 		a.buy(t, `"k"`, order).want(t, 201)

@@ -1,16 +1,12 @@
 package mockcarrier
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"fmt"
-	"math/big"
-	"net"
 	"time"
+
+	"github.com/carrier-sdk/carrier-go/mockcarrier/internal/selfsigned"
 )
 
 // identity is a certificate that was made for one server, and what trusts it.
@@ -20,31 +16,11 @@ type identity struct {
 }
 
 func newIdentity(now time.Time) (*identity, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	certificate, err := selfsigned.New(now, memoryHost)
 	if err != nil {
-		return nil, fmt.Errorf("mockcarrier: certificate: %w", err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "mockcarrier"},
-		NotBefore:             now.Add(-time.Hour),
-		NotAfter:              now.AddDate(10, 0, 0),
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		DNSNames:              []string{"localhost", memoryHost},
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, fmt.Errorf("mockcarrier: certificate: %w", err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("mockcarrier: certificate: %w", err)
+		return nil, fmt.Errorf("mockcarrier: %w", err)
 	}
 	pool := x509.NewCertPool()
-	pool.AddCert(leaf)
-	return &identity{tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool}, nil
+	pool.AddCert(certificate.Leaf)
+	return &identity{certificate, pool}, nil
 }

@@ -28,6 +28,9 @@ func (h handlers) GetLabel(ctx context.Context, req server.GetLabelRequestObject
 	}
 	now := h.now()
 	ready := s.ready.Add(h.config.labelTime)
+	if named(s.request.Reference, referenceLabelPending) {
+		ready = ready.Add(labelWait)
+	}
 	switch {
 	case !s.cancelledAt.IsZero():
 		return nil, refuse(http.StatusConflict, "shipment_cancelled", "Shipment cancelled",
@@ -63,6 +66,7 @@ func newDocument(r *http.Request, s shipment, format api.LabelFormat) (document,
 			TrackingNumber: number, Service: s.request.Service, Reference: s.request.Reference,
 			From: addressLines(s.request.From), To: addressLines(s.request.To),
 			Weight: weightText(s.request.Parcels[i].Weight), Parcel: i + 1, Of: len(s.parcels),
+			Blank: named(s.request.Reference, referenceLabelBlank),
 		}
 	}
 	switch format {

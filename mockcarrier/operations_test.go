@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/png"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -236,7 +237,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		"nothing":               {"   ", 400, ""},
 		"two documents":         {order + "{}", 400, ""},
 		"array":                 {"[]", 422, ""},
-		"member of wrong type":  {replaced(`1.2`, `"1.2"`), 422, "/parcels/weight/value"},
+		"member of wrong type":  {replaced(`1.2`, `"1.2"`), 422, "/parcels/0/weight/value"},
 		"unknown member":        {replaced(`{"ref`, `{"colour":"red","ref`), 422, "/colour"},
 		"unknown member within": {replaced(`"city"`, `"town/x":"y","city"`), 422, "/from/town~1x"},
 		"unknown member deep":   {replaced(`"unit"`, `"Unit":"g","unit"`), 422, "/parcels/0/weight/Unit"},
@@ -248,7 +249,15 @@ func TestBodiesThatAreRefused(t *testing.T) {
 		"country in lower case": {replaced(`"TR"`, `"tr"`), 422, "/from/country"},
 		"unknown unit":          {replaced(`"kg"`, `"stone"`), 422, "/parcels/0/weight/unit"},
 		"no postal code":        {replaced(`"34000"`, `""`), 201, ""},
-		"null in place":         {replaced(`"order-1001"`, `null`), 422, "/reference"},
+		"null for an option":    {replaced(`"line1"`, `"line2":null,"line1"`), 422, "/from/line2"},
+		"several at once": {
+			strings.NewReplacer(`"standard"`, `7`, `"Istanbul"`, `["Istanbul"]`, `"34000"`, `true`, `{"value":1.2,"unit":"kg"}`, `"1.2 kg"`).Replace(order),
+			422, "/from/city /from/postalCode /parcels/0/weight /service",
+		},
+		"limits and unknown members": {
+			strings.NewReplacer(`{"ref`, `{"colour":null,"ref`, `"country":"TR"},"to"`, `"country":"tr"},"to"`).Replace(order), 422, "/colour /from/country",
+		},
+		"null in place": {replaced(`"order-1001"`, `null`), 422, "/reference"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(a.Ledger())
@@ -326,6 +335,37 @@ func TestListShipments(t *testing.T) {
 		if pointers(problem) != name {
 			t.Errorf("%s: %v", query, problem)
 		}
+	}
+}
+
+func TestEndlessPages(t *testing.T) {
+	a := newAPI(mockcarrier.StartInMemory(t))
+	for i := range 3 {
+		a.buy(t, fmt.Sprint(i), order).want(t, 201)
+	}
+	a.Inject(mockcarrier.EndlessPages())
+	query, sizes := "?limit=2", []int(nil)
+	for range 6 {
+		page := a.get(t, "/shipments"+query).want(t, 200)
+		sizes = append(sizes, len(page["items"].([]any)))
+		query = "?limit=2&cursor=" + page["nextCursor"].(string)
+	}
+	if fmt.Sprint(sizes) != "[2 1 0 0 0 0]" {
+		t.Errorf("the pages have %v", sizes)
+	}
+}
+
+func TestUniqueReferences(t *testing.T) {
+	a := newAPI(mockcarrier.StartInMemory(t, mockcarrier.WithUniqueReferences(), mockcarrier.WithAPIKey("one", "two")))
+	a.key = "one"
+	a.buy(t, "k", order).want(t, 201)
+	a.buy(t, "l", order).want(t, 409, "duplicate_reference")
+	a.buy(t, "k", order).want(t, 201) // the same intent
+	a.buy(t, "m", orderFor("order-2")).want(t, 201)
+	a.key = "two"
+	a.buy(t, "k", order).want(t, 201)
+	if len(a.Ledger()) != 3 {
+		t.Errorf("the ledger is %v", a.Ledger())
 	}
 }
 
@@ -509,6 +549,22 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s: Allow %s, want %s", path, r.Header.Get("Allow"), allow)
 		}
 	}
+	for path, says := range map[string]string{
+		"/v1/tracking/BK1001TR": "The base URL has /v1 already", "/v1": "The base URL has /v1 already", "/nowhere": "The API has no /v1/nowhere.",
+	} {
+		if detail := a.get(t, path).want(t, 404, "not_found")["detail"].(string); !strings.Contains(detail, says) {
+			t.Errorf("%s: %s", path, detail)
+		}
+	}
+	req, _ := http.NewRequest("GET", strings.TrimSuffix(a.URL, "/v1")+"/tracking/BK1001TR", nil)
+	resp, err := a.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 404 || !strings.Contains(string(text), "It begins at /v1.") {
+		t.Errorf("got %s %s", resp.Status, text)
+	}
 	head := a.do(t, "HEAD", "/tracking/BK1001TR", "")
 	if head.want(t, 200); head.body != "" || head.ContentLength < 100 {
 		t.Errorf("HEAD: %q, length %d", head.body, head.ContentLength)
@@ -571,6 +627,9 @@ func TestJournal(t *testing.T) {
 				t.Errorf("entry %d: %+v, want %+v", i, got, want)
 			}
 		}
+		if journal[3].Parameters["trackingNumber"] != "BK1001TR" || !bytes.Contains(journal[4].Answer, []byte("not_found")) || journal[3].Answer != nil {
+			t.Errorf("got %+v and %+v", journal[3], journal[4])
+		}
 		if journal[0].Method != "POST" || journal[0].Path != "/v1/shipments" || string(journal[0].Body) != order || journal[0].BodySize != len(order) {
 			t.Errorf("got %+v", journal[0])
 		}
@@ -613,6 +672,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"no clock": mockcarrier.WithClock(nil), "policy": mockcarrier.WithIdempotencyPolicy(7),
 		"TTL": mockcarrier.WithIdempotencyTTL(0), "logger": mockcarrier.WithLogger(nil),
 		"latency": mockcarrier.WithLatency(-1), "label": mockcarrier.WithLabelTime(-1),
+		"token life": mockcarrier.WithTokenLife(0), "client": mockcarrier.WithOAuth2Client("", "s"), "secret": mockcarrier.WithOAuth2Client("c", ""),
 		"quota": mockcarrier.WithRateLimit(0, time.Second), "window": mockcarrier.WithRateLimit(1, 0),
 		"journal": mockcarrier.WithJournalLimit(0),
 	} {

@@ -13,6 +13,11 @@ type Option func(*config) error
 
 type config struct {
 	apiKeys           []string
+	clients           []oauthClient
+	tokenLife         time.Duration
+	expiresInText     bool
+	uniqueReferences  bool
+	strict            bool
 	clock             func() time.Time
 	storeServerErrors bool
 	keyTTL            time.Duration
@@ -27,14 +32,18 @@ type config struct {
 	unmatchedAllowed  bool
 	faults            []Fault
 	admin             *bool // nil: where only this machine reaches it
+	adminHosts        []string
 
 	// For servers only.
 	tls, http2 bool
 }
 
+type oauthClient struct{ id, secret string }
+
 func newConfig(opts []Option) (config, error) {
 	c := config{
 		apiKeys:      []string{APIKey},
+		tokenLife:    time.Hour,
 		clock:        time.Now,
 		keyTTL:       24 * time.Hour,
 		logger:       slog.New(slog.DiscardHandler),
@@ -50,6 +59,9 @@ func newConfig(opts []Option) (config, error) {
 			continue
 		}
 		errs = append(errs, o(&c))
+	}
+	if len(c.clients) == 0 {
+		c.clients = []oauthClient{{ClientID, ClientSecret}}
 	}
 	return c, errors.Join(errs...)
 }
@@ -74,10 +86,43 @@ func WithAPIKey(keys ...string) Option {
 	return option(good, "WithAPIKey needs keys that are not empty", func(c *config) { c.apiKeys = keys })
 }
 
+// WithOAuth2Client accepts an OAuth2 client at POST /oauth/token, in place of
+// [ClientID] or beside those that were given before. Its tokens act for the
+// account of the first key of [WithAPIKey].
+func WithOAuth2Client(id, secret string) Option {
+	return option(id != "" && secret != "", "WithOAuth2Client needs an id and a secret that are not empty", func(c *config) {
+		c.clients = append(c.clients, oauthClient{id, secret})
+	})
+}
+
+// WithTokenLife sets how long an access token is good, on the carrier's clock;
+// an hour by default. What is left of a second counts as one in expires_in.
+func WithTokenLife(d time.Duration) Option {
+	return option(d > 0, "WithTokenLife needs a time above 0", func(c *config) { c.tokenLife = d })
+}
+
+// WithExpiresInAsText writes expires_in as a string, as some carriers do.
+func WithExpiresInAsText() Option {
+	return option(true, "", func(c *config) { c.expiresInText = true })
+}
+
+// WithUniqueReferences refuses a second shipment of an account with the same
+// reference under another idempotency key, with 409 and the code
+// duplicate_reference, as carriers do that know no keys.
+func WithUniqueReferences() Option {
+	return option(true, "", func(c *config) { c.uniqueReferences = true })
+}
+
+// WithStrict lets only those requests come that a [Carrier.Expect] expects: each
+// other one fails the test at its end. Requests for tokens are exempt.
+func WithStrict() Option {
+	return option(true, "", func(c *config) { c.strict = true })
+}
+
 // WithClock sets what the carrier takes for the time, to which [Carrier.Advance]
 // adds; time.Now by default, which is virtual inside a testing/synctest bubble.
-// A function that returns a constant makes a clock that only Advance moves.
-// Delays and stalls are measured in real time, or in the bubble's.
+// WithClock(clock.Now) takes a [ManualClock]. Delays and stalls are measured in
+// real time, or in the bubble's.
 func WithClock(now func() time.Time) Option {
 	return option(now != nil, "WithClock needs a function", func(c *config) { c.clock = now })
 }

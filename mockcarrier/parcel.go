@@ -53,16 +53,25 @@ func (s shipment) handedOver(now time.Time) bool {
 	return s.cancelledAt.IsZero() && !now.Before(s.reaches(1))
 }
 
-// events returns what has happened to the parcels of the shipment until now.
-func (s shipment) events(now time.Time) []api.TrackingEvent {
-	var events []api.TrackingEvent
-	for i, st := range journey {
-		at := s.reaches(i)
+// stages returns how many stages of its journey the shipment has reached.
+func (s shipment) stages(now time.Time) int {
+	n := 0
+	for n < len(journey) {
+		at := s.reaches(n)
 		if at.After(now) || !s.cancelledAt.IsZero() && at.After(s.cancelledAt) {
 			break
 		}
+		n++
+	}
+	return n
+}
+
+// events returns what has happened to the parcels of the shipment until now.
+func (s shipment) events(now time.Time) []api.TrackingEvent {
+	var events []api.TrackingEvent
+	for i, st := range journey[:s.stages(now)] {
 		e := api.TrackingEvent{
-			At: moment(at), Status: st.status, Code: st.code, Description: st.description,
+			At: moment(s.reaches(i)), Status: st.status, Code: st.code, Description: st.description,
 			Location: st.at(s.request.From.City, s.request.To.City),
 		}
 		if st.status == api.TrackingStatusDelivered {

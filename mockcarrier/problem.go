@@ -41,6 +41,20 @@ func (r *refusal) with(name, value string) *refusal {
 	return r
 }
 
+// coded replaces the code, unless the new one is empty.
+func (r *refusal) coded(code string) *refusal {
+	if code != "" {
+		r.code = code
+	}
+	return r
+}
+
+// about says which parameter or member breaks which rule.
+func (r *refusal) about(pointer, rule, message string) *refusal {
+	r.fields.Add(pointer, rule, message)
+	return r
+}
+
 func (r *refusal) Error() string { return r.detail }
 
 // problem returns the problem details, for the request of that id if there is one.
@@ -84,9 +98,8 @@ func invalid(fields resilience.FieldErrors) *refusal {
 
 // malformed refuses a parameter.
 func malformed(name, rule, message string) *refusal {
-	r := refuse(http.StatusBadRequest, "malformed_parameter", "Malformed parameter", "%s %s.", name, message)
-	r.fields = resilience.FieldErrors{{Pointer: name, Rule: rule, Message: message}}
-	return r
+	return refuse(http.StatusBadRequest, "malformed_parameter", "Malformed parameter", "%s %s.", name, message).
+		about(name, rule, message)
 }
 
 // usual has the codes and details of the statuses that a fault gives.

@@ -1,8 +1,8 @@
 package mockcarrier
 
 import (
-	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -12,6 +12,7 @@ import (
 type quotas struct {
 	limit  int
 	window time.Duration
+	policy []string
 
 	mu       sync.Mutex
 	accounts map[string]*window
@@ -25,9 +26,13 @@ type window struct {
 // quota is what is left to an account after a request.
 type quota struct {
 	limit, left int
-	window      time.Duration
+	policy      []string      // the header RateLimit-Policy
 	renews      time.Duration // from now
 	exceeded    bool
+}
+
+func newQuotas(limit int, window time.Duration) quotas {
+	return quotas{limit: limit, window: window, policy: []string{limitText("q", limit, "w", seconds(window))}}
 }
 
 func (q *quotas) take(account string, now time.Time) *quota {
@@ -45,7 +50,7 @@ func (q *quotas) take(account string, now time.Time) *quota {
 	if !exceeded {
 		w.used++
 	}
-	return &quota{limit: q.limit, left: q.limit - w.used, window: q.window, renews: w.ends.Sub(now), exceeded: exceeded}
+	return &quota{limit: q.limit, left: q.limit - w.used, policy: q.policy, renews: w.ends.Sub(now), exceeded: exceeded}
 }
 
 func (q *quotas) reset() {
@@ -56,8 +61,17 @@ func (q *quotas) reset() {
 
 // set adds the RateLimit headers.
 func (q *quota) set(h http.Header) {
-	h["Ratelimit-Policy"] = []string{fmt.Sprintf(`"default";q=%d;w=%d`, q.limit, seconds(q.window))}
-	h["Ratelimit"] = []string{fmt.Sprintf(`"default";r=%d;t=%d`, q.left, seconds(q.renews))}
+	h["Ratelimit-Policy"] = q.policy
+	h["Ratelimit"] = []string{limitText("r", q.left, "t", seconds(q.renews))}
+}
+
+// limitText writes an item of the RateLimit headers: `"default";r=9;t=60`.
+func limitText(number string, n int, time string, t int) string {
+	b := make([]byte, 0, 48)
+	b = append(append(append(b, `"default";`...), number...), '=')
+	b = strconv.AppendInt(b, int64(n), 10)
+	b = append(append(append(b, ';'), time...), '=')
+	return string(strconv.AppendInt(b, int64(t), 10))
 }
 
 // seconds rounds up, so that nobody comes back too early.

@@ -36,7 +36,14 @@ func newRouter(operations []*resilience.Operation) router {
 // match returns the operation and its path parameters, by name. Without an
 // operation it returns the methods that the path has, if any.
 func (rt router) match(r *http.Request) (*resilience.Operation, map[string]string, []string) {
-	path, ok := strings.CutPrefix(r.URL.EscapedPath(), basePath)
+	escaped := r.URL.EscapedPath()
+	if escaped == tokenPath || escaped == basePath+tokenPath {
+		if r.Method == http.MethodPost {
+			return tokenOperation, nil, nil
+		}
+		return nil, nil, []string{http.MethodPost}
+	}
+	path, ok := strings.CutPrefix(escaped, basePath)
 	if !ok {
 		return nil, nil, nil
 	}
@@ -57,6 +64,17 @@ func (rt router) match(r *http.Request) (*resilience.Operation, map[string]strin
 		}
 	}
 	return nil, nil, methods
+}
+
+func (rt router) has(operation string) bool { return slices.Contains(rt.names(), operation) }
+
+func (rt router) names() []string {
+	var list []string
+	for _, r := range rt {
+		list = append(list, r.operation.ID)
+	}
+	slices.Sort(list)
+	return list
 }
 
 func (rt route) params(segments []string) (map[string]string, bool) {
@@ -83,10 +101,29 @@ func (rt route) params(segments []string) (map[string]string, bool) {
 	return params, true
 }
 
+// unmatched refuses a request that no operation is for, with what may be wrong.
+func (c *Carrier) unmatched(r *http.Request, methods []string) *refusal {
+	path := r.URL.Path
+	if len(methods) > 0 {
+		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "Method not allowed",
+			"%s is not for %s.", path, r.Method).with("Allow", strings.Join(methods, ", "))
+	}
+	refused := refuse(http.StatusNotFound, "not_found", "Not found", "The API has no %s.", path)
+	if rest, ok := strings.CutPrefix(path, basePath+basePath); ok && (rest == "" || rest[0] == '/') {
+		refused.detail += " The base URL has " + basePath + " already: add only what comes behind it, such as /status."
+	} else if path != basePath && !strings.HasPrefix(path, basePath+"/") {
+		refused.detail += " It begins at " + basePath + "."
+	}
+	return refused
+}
+
 // nearest returns the operation whose method and path differ least from those
 // given, for people who look for their mistake.
 func (rt router) nearest(method, path string) string {
-	got := strings.Split(strings.TrimPrefix(path, basePath), "/")
+	for strings.HasPrefix(path, basePath+"/") {
+		path = strings.TrimPrefix(path, basePath)
+	}
+	got := strings.Split(path, "/")
 	best, least := "", 0
 	for _, candidate := range rt {
 		distance := 100 * abs(len(got)-len(candidate.segments))

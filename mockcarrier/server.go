@@ -24,6 +24,7 @@ type Server struct {
 	URL string
 
 	host     string // of URL
+	addr     net.Addr
 	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	identity *identity // nil without TLS
 	http     *http.Server
@@ -34,8 +35,9 @@ type Server struct {
 }
 
 // Start serves a carrier on a free port of the loopback interface until the
-// test ends. It then fails the test, with a table, for each fault that never
-// struck and each request that matched no operation.
+// test ends. It then fails the test, with tables, for each expectation that was
+// not met and each request that was not expected (see [Carrier.Expect]), for each
+// fault that never struck and each request that matched no operation.
 //
 // For tests in virtual time use [StartInMemory].
 func Start(tb testing.TB, opts ...Option) *Server {
@@ -70,7 +72,7 @@ func start(tb testing.TB, opts []Option, listener net.Listener, host string,
 		_ = listener.Close()
 		tb.Fatal(err)
 	}
-	s := &Server{Carrier: c, URL: "http://" + host + basePath, host: host, dial: dial, ended: make(chan struct{})}
+	s := &Server{Carrier: c, URL: "http://" + host + basePath, host: host, addr: listener.Addr(), dial: dial, ended: make(chan struct{})}
 	s.http = &http.Server{
 		Handler:     c,
 		ConnContext: c.ConnContext,
@@ -90,9 +92,9 @@ func start(tb testing.TB, opts []Option, listener net.Listener, host string,
 	go func() {
 		defer close(s.ended)
 		if c.config.tls {
-			_ = s.http.ServeTLS(listener, "", "")
+			_ = s.http.ServeTLS(c.Listener(listener), "", "")
 		} else {
-			_ = s.http.Serve(listener)
+			_ = s.http.Serve(c.Listener(listener))
 		}
 	}()
 	tb.Cleanup(func() {
@@ -161,7 +163,7 @@ func (s *Server) DialContext(ctx context.Context, network, address string) (net.
 	if host, _, err := net.SplitHostPort(address); address != s.host && (err != nil || host != s.host) {
 		return nil, elsewhere(address, s.host)
 	}
-	return s.dial(ctx, network, address)
+	return s.dialFaulty(ctx, network, address)
 }
 
 // CertPool returns a pool with the server's certificate, or nil without

@@ -2,12 +2,10 @@ package mockcarrier_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -47,25 +45,6 @@ func TestProtocols(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { check(t, mockcarrier.StartInMemory(t, tc.opts...)) })
 		})
 	}
-}
-
-func TestVirtualTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAPI(mockcarrier.StartInMemory(t, mockcarrier.WithLatency(200*time.Millisecond)))
-		a.buy(t, "k", order).want(t, 201)
-		start := time.Now()
-		seen := map[any]bool{}
-		for range 72 * 60 {
-			seen[a.get(t, "/tracking/BK2001TR").want(t, 200)["status"]] = true
-			time.Sleep(time.Minute - 200*time.Millisecond)
-		}
-		if took := time.Since(start); took != 72*time.Hour {
-			t.Errorf("72 hours of polling took %v", took)
-		}
-		if !seen["label_created"] || !seen["delivered"] || len(seen) != 5 {
-			t.Errorf("the parcel was %v", seen)
-		}
-	})
 }
 
 func TestClientReachesNoOtherHost(t *testing.T) {
@@ -147,38 +126,6 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	if after := goroutines(before); after > before {
 		buf := make([]byte, 1<<16)
 		t.Errorf("%d goroutines before, %d after:\n%s", before, after, buf[:runtime.Stack(buf, true)])
-	}
-}
-
-func TestParallelBubbles(t *testing.T) {
-	for i := range 50 {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var opts []mockcarrier.Option
-				if i%2 == 0 {
-					opts = append(opts, mockcarrier.WithHTTP2())
-				}
-				if i%3 == 0 {
-					opts = append(opts, mockcarrier.WithTLS())
-				}
-				a := newAPI(mockcarrier.StartInMemory(t, opts...))
-				a.Inject(mockcarrier.Delay(30 * time.Second))
-				start := time.Now()
-				var wg sync.WaitGroup
-				for j := range 4 {
-					wg.Go(func() {
-						if _, err := a.try("POST", "/shipments", order, "Idempotency-Key", fmt.Sprint(j)); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				wg.Wait()
-				if took := time.Since(start); took != 30*time.Second || len(a.Ledger()) != 4 {
-					t.Errorf("%d bought in %v", len(a.Ledger()), took)
-				}
-			})
-		})
 	}
 }
 
@@ -287,25 +234,6 @@ func TestVerdictAtTheEnd(t *testing.T) {
 		tb.finish()
 		if len(tb.errors) != 1 || len(tb.logs) != 1 || !strings.Contains(tb.logs[0], "never struck") {
 			t.Errorf("errors %q, logs %q", tb.errors, tb.logs)
-		}
-	})
-}
-
-// Connections and places on them tell what net/http sends again by itself from
-// what its caller sends again.
-func TestResentByNetHTTP(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAPI(mockcarrier.StartInMemory(t))
-		a.get(t, "/status").want(t, 200)
-		a.Inject(mockcarrier.CloseBefore().Times(1))
-		a.buy(t, "k", order).want(t, 201)
-		journal := a.Requests()
-		if len(journal) != 3 {
-			t.Fatalf("%d requests", len(journal))
-		}
-		lost, again := journal[1], journal[2]
-		if lost.Connection != 1 || lost.Nth != 2 || lost.Status != 0 || again.Connection != 2 || again.Nth != 1 || again.Status != 201 {
-			t.Errorf("got %+v and %+v", lost, again)
 		}
 	})
 }

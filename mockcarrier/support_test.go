@@ -182,6 +182,8 @@ func (tb *recordingTB) Log(args ...any) {
 	tb.logs = append(tb.logs, fmt.Sprint(args...))
 }
 
+func (tb *recordingTB) Logf(format string, args ...any) { tb.Log(fmt.Sprintf(format, args...)) }
+
 func (tb *recordingTB) Fatal(args ...any) {
 	tb.Error(args...)
 	panic(errFatal)

@@ -1,6 +1,7 @@
 package mockcarrier
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,12 +20,26 @@ func (s *Server) verify(tb testing.TB) {
 	default:
 		tb.Error(report)
 	}
+	if tb.Failed() && s.rules.random() {
+		tb.Logf("mockcarrier: faults were decided by chance, with WithSeed(%d)", s.config.seed)
+	}
 }
 
-// report says which faults never struck, which requests matched no operation,
-// and where the carrier itself has failed; "" if all is well.
+// Verify returns what a [Server] fails its test with at the end: the
+// expectations that were not met, the requests that were not expected, the
+// faults that never struck, and the requests that matched no operation; nil if
+// all is well.
+func (c *Carrier) Verify() error {
+	if report := c.report(); report != "" {
+		return errors.New(report)
+	}
+	return nil
+}
+
+// report is what Verify says, and where the carrier itself has failed.
 func (c *Carrier) report() string {
 	var b strings.Builder
+	c.expected.report(&b)
 	c.reportFaults(&b)
 	if !c.config.unmatchedAllowed {
 		c.reportUnmatched(&b)

@@ -2,14 +2,15 @@ package mockcarrier
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 )
 
 // connection is what the carrier knows of a connection.
@@ -51,6 +52,9 @@ func (x *exchange) giveUp(conn net.Conn) {
 
 // cut ends the connection without another byte, by FIN or by RST.
 func (x *exchange) cut(reset bool) {
+	if x.r.ProtoMajor == 1 {
+		x.carrier.journal.lost(x.entry)
+	}
 	conn := x.takeOver()
 	if conn == nil { // HTTP/2
 		if c := connectionOf(x.r); c != nil {
@@ -92,11 +96,9 @@ func (x *exchange) send(a answer) {
 // size open.
 func (x *exchange) writeHead(a answer, size int64) {
 	header := x.w.Header()
-	for name, values := range x.headers(a) {
-		header[name] = values
-	}
+	x.headers(header, a)
 	if size >= 0 && hasBody(a.Status) {
-		header.Set("Content-Length", strconv.FormatInt(size, 10))
+		header["Content-Length"] = []string{strconv.FormatInt(size, 10)}
 	}
 	x.w.WriteHeader(a.Status)
 }
@@ -121,22 +123,20 @@ func (x *exchange) sendRaw(a answer, framing Framing, n int64, times int, reset 
 		}
 	}
 	if reset {
+		x.wait(resetPause)
 		end(conn, true)
 	}
 }
+
+// resetPause lets the client read what was sent, which a reset that comes with
+// it can take away again, or pass off as the end.
+const resetPause = 10 * time.Millisecond
 
 // raw returns the bytes of an HTTP/1.1 answer of which the first n bytes of the
 // body come. In chunks, the last chunk that comes is not whole.
 func (x *exchange) raw(a answer, framing Framing, n int64) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", a.Status, http.StatusText(a.Status))
-	header := http.Header(x.headers(a))
-	for name, values := range header {
-		if values == nil {
-			delete(header, name)
-		}
-	}
-	_ = header.Write(&b)
+	x.rawHead(&b, a)
 	switch framing {
 	case ByChunks:
 		fmt.Fprintf(&b, "Transfer-Encoding: chunked\r\n\r\n%x\r\n", len(a.Body))
@@ -147,6 +147,36 @@ func (x *exchange) raw(a answer, framing Framing, n int64) []byte {
 	}
 	b.Write(a.Body[:n])
 	return b.Bytes()
+}
+
+// sendBroken takes over an HTTP/1.1 connection, writes what no HTTP client can
+// make sense of, and closes it. HTTP/2 has no such bytes: the stream is aborted.
+func (x *exchange) sendBroken(f Fault, a answer) {
+	conn := x.takeOver()
+	if conn == nil {
+		if f.Kind != KindNoContentBody {
+			panic(http.ErrAbortHandler)
+		}
+		a.Body = nil
+		x.send(a)
+		return
+	}
+	defer x.giveUp(conn)
+	var b bytes.Buffer
+	switch f.Kind {
+	case KindGarbage:
+		b.WriteString(cmp.Or(f.Body, "220 mail.example ESMTP\r\n\r\n"))
+	case KindBadChunk:
+		x.rawHead(&b, a)
+		fmt.Fprintf(&b, "Transfer-Encoding: chunked\r\n\r\nlots\r\n%s\r\n0\r\n\r\n", a.Body)
+	case KindOverlong:
+		x.rawHead(&b, a)
+		fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(a.Body)/2, a.Body)
+	case KindNoContentBody:
+		x.rawHead(&b, a)
+		fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(a.Body), a.Body)
+	}
+	_, _ = conn.Write(b.Bytes())
 }
 
 // sendCut is sendRaw for HTTP/2: the stream ends too early, in good order where
@@ -200,19 +230,31 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// headers returns those of the answer and those that every answer has.
-func (x *exchange) headers(a answer) map[string][]string {
-	header := make(http.Header, len(a.Header)+5)
-	for name, values := range a.Header {
-		header[name] = slices.Clone(values)
+// rawHead writes the status line and the headers, but for the framing.
+func (x *exchange) rawHead(b *bytes.Buffer, a answer) {
+	fmt.Fprintf(b, "HTTP/1.1 %03d %s\r\n", a.Status, http.StatusText(a.Status))
+	header := http.Header{}
+	x.headers(header, a)
+	for name, values := range header {
+		if values == nil {
+			delete(header, name)
+		}
 	}
-	header.Set("X-Request-Id", x.requestID)
-	header.Set("Date", x.carrier.now().UTC().Format(http.TimeFormat))
+	_ = header.Write(b)
+}
+
+// headers adds those of the answer and those that every answer has. Their
+// values are the answer's own, and are not changed.
+func (x *exchange) headers(header http.Header, a answer) {
+	for name, values := range a.Header {
+		header[name] = values[:len(values):len(values)]
+	}
+	header["X-Request-Id"] = []string{x.requestID}
+	header["Date"] = []string{x.carrier.now().UTC().Format(http.TimeFormat)}
 	if x.quota != nil {
 		x.quota.set(header)
 	}
 	if _, ok := header["Content-Type"]; !ok {
 		header["Content-Type"] = nil // net/http is not to guess
 	}
-	return header
 }

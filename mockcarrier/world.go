@@ -82,11 +82,23 @@ func (w *world) since() time.Time {
 	return w.started
 }
 
-// create makes a shipment and charges for it.
-func (w *world) create(account, key string, request api.ShipmentRequest, now time.Time, work time.Duration) shipment {
+// create makes a shipment and charges for it. With unique it refuses a reference
+// that the account has given before.
+func (w *world) create(account, key string, request api.ShipmentRequest, now time.Time, work time.Duration, unique bool) (shipment, *refusal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	seq := firstSeq + len(w.shipments)
+	if unique {
+		for _, s := range w.shipments {
+			if s.account == account && s.request.Reference == request.Reference {
+				return shipment{}, refuse(http.StatusConflict, "duplicate_reference", "Reference already used",
+					"%s has the reference %s.", s.id, request.Reference)
+			}
+		}
+	}
+	seq := firstSeq
+	if n := len(w.shipments); n > 0 {
+		seq = w.shipments[n-1].seq + 1
+	}
 	s := &shipment{
 		account: account, key: key, request: request, seq: seq,
 		id: fmt.Sprintf("shp_%d", seq), number: fmt.Sprintf("BK%dTR", seq),
@@ -106,7 +118,7 @@ func (w *world) create(account, key string, request api.ShipmentRequest, now tim
 		Key: key, Reference: request.Reference, ShipmentID: s.id, TrackingNumber: s.number,
 		Amount: s.charge.Amount, Currency: s.charge.Currency, At: now,
 	})
-	return *s
+	return *s, nil
 }
 
 // find returns the shipment of an id or of a parcel's number, whichever is given.
@@ -183,7 +195,7 @@ func (w *world) cancel(account, id string, now time.Time) (shipment, *refusal) {
 			"%s has been handed over.", s.number)
 	default:
 		s.cancelledAt = now
-		s.refund = now.Sub(s.made) > freeCancel
+		s.refund = now.Sub(s.made) > freeCancel || named(s.request.Reference, referenceRefundRejected)
 	}
 	return *s, nil
 }
@@ -199,6 +211,8 @@ func (s shipment) status(now time.Time) api.ShipmentStatus {
 		return api.ShipmentStatusCancelled
 	case now.Before(s.cancelledAt.Add(refundTime)):
 		return api.ShipmentStatusRefundPending
+	case named(s.request.Reference, referenceRefundRejected):
+		return api.ShipmentStatusRefundRejected
 	}
 	return api.ShipmentStatusRefunded
 }

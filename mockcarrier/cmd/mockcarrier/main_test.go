@@ -27,7 +27,9 @@ func TestMain(m *testing.M) {
 }
 
 // addresses is the line that says that the program is ready.
-type addresses struct{ URL, Admin string }
+type addresses struct{ URL, Admin, Certificate string }
+
+func (a addresses) origin() string { return strings.TrimSuffix(a.URL, "/v1") }
 
 // launch runs the program in a process of its own until the test ends.
 func launch(t *testing.T, env []string, args ...string) (addresses, *exec.Cmd, *bytes.Buffer) {
@@ -47,6 +49,12 @@ func launch(t *testing.T, env []string, args ...string) (addresses, *exec.Cmd, *
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	return awaitReady(t, cmd, stdout, logs), cmd, logs
+}
+
+// awaitReady waits until the program is.
+func awaitReady(t *testing.T, cmd *exec.Cmd, stdout io.Reader, logs *bytes.Buffer) addresses {
+	t.Helper()
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		_ = cmd.Wait()
@@ -56,7 +64,7 @@ func launch(t *testing.T, env []string, args ...string) (addresses, *exec.Cmd, *
 	if err := json.Unmarshal([]byte(line), &a); err != nil {
 		t.Fatalf("%v in %q", err, line)
 	}
-	return a, cmd, logs
+	return a
 }
 
 func get(t *testing.T, url, key string) (*http.Response, string) {
@@ -204,6 +212,18 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		"negative":         {args: []string{"-fail-every", "-1"}, status: 2, says: "at least 0"},
 		"negative latency": {args: []string{"-latency", "-1s"}, status: 2, says: "at least 0"},
 		"admin":            {args: []string{"-admin", "maybe"}, status: 2, says: "auto, on or off"},
+		"port":             {args: []string{"-port", "65536"}, status: 2, says: "at most 65535"},
+		"no port":          {args: []string{"-port", "http"}, status: 2, says: "http"},
+		"label time":       {args: []string{"-label-time", "-1s"}, status: 2, says: "label-time is -1s"},
+		"rate limit":       {args: []string{"-rate-limit", "-1"}, status: 2, says: "rate-limit is -1"},
+		"worlds":           {args: []string{"-worlds", "-1"}, status: 2, says: "worlds is -1"},
+		"journal":          {args: []string{"-journal", "0"}, status: 2, says: "journal is 0"},
+		"certificate":      {args: []string{"-tls-cert", "x.pem"}, status: 2, says: "needs tls"},
+		"log":              {args: []string{"-log", "xml"}, status: 2, says: "text, json or off"},
+		"admin hosts":      {args: []string{"-port", "0", "-admin-hosts", "a:1"}, status: 1, says: "without a port"},
+		"certificate file": {args: []string{"-port", "0", "-tls", "-tls-cert", "/nowhere/x.pem"}, status: 1, says: "certificate: "},
+		"state folder":     {args: []string{"-port", "0", "-state", "/nowhere/state.json"}, status: 1, says: "state: "},
+		"bool":             {env: map[string]string{"CARRIER_TLS": "perhaps"}, status: 2, says: "CARRIER_TLS=perhaps"},
 		"environment":      {env: map[string]string{"CARRIER_LATENCY": "long"}, status: 2, says: "CARRIER_LATENCY=long"},
 		"address in use":   {args: []string{"-addr", "256.0.0.1:1"}, status: 1, says: "listen"},
 	} {
@@ -213,7 +233,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 				getenv = func(name string) string { return tc.env[name] }
 			}
 			var stdout, stderr bytes.Buffer
-			if status := run(context.Background(), tc.args, getenv, &stdout, &stderr); status != tc.status {
+			if status := run(context.Background(), tc.args, getenv, strings.NewReader(""), &stdout, &stderr); status != tc.status {
 				t.Errorf("exit status %d, want %d", status, tc.status)
 			}
 			if !strings.Contains(stderr.String(), tc.says) || stdout.Len() > 0 {

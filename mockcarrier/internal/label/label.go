@@ -12,6 +12,7 @@ type Label struct {
 	From, To       []string // address, line by line
 	Weight         string   // with its unit
 	Parcel, Of     int      // "1 of 2"
+	Blank          bool     // nothing is printed
 }
 
 func (l Label) count() string { return fmt.Sprintf("%d of %d", l.Parcel, l.Of) }

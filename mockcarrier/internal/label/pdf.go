@@ -48,6 +48,9 @@ func PDF(labels []Label) []byte {
 
 func drawPage(l Label, letters *alphabet) string {
 	var b strings.Builder
+	if l.Blank {
+		return ""
+	}
 	text := func(font string, size, x, y float64, s string) {
 		if s != "" {
 			fmt.Fprintf(&b, "BT /%s %g Tf %g %g Td (%s) Tj ET\n", font, size, x, y, letters.escape(s))

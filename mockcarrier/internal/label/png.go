@@ -13,7 +13,9 @@ func PNG(labels []Label) ([]byte, error) {
 	const width, height = 400, 600
 	img := image.NewPaletted(image.Rect(0, 0, width, max(1, len(labels))*height), color.Palette{color.White, color.Black})
 	for i, l := range labels {
-		canvas{img, i * height}.draw(l, width)
+		if !l.Blank {
+			canvas{img, i * height}.draw(l, width)
+		}
 	}
 	var b bytes.Buffer
 	err := png.Encode(&b, img)

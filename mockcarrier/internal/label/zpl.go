@@ -11,6 +11,10 @@ func ZPL(labels []Label) []byte {
 	var b bytes.Buffer
 	for _, l := range labels {
 		b.WriteString("^XA\n^CI28\n^PW812\n^LL1218\n") // UTF-8, 4 by 6 inches
+		if l.Blank {
+			b.WriteString("^XZ\n")
+			continue
+		}
 		text := func(x, y, size int, s string) {
 			if s != "" {
 				fmt.Fprintf(&b, "^FO%d,%d^A0N,%d,%d^FH_^FD%s^FS\n", x, y, size, size, zplEscape.Replace(s))

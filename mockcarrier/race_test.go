@@ -1,0 +1,5 @@
+//go:build race
+
+package mockcarrier_test
+
+const raceDetector = true

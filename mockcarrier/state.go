@@ -1,0 +1,233 @@
+package mockcarrier
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/carrier-sdk/carrier-go/carrier/api"
+	"github.com/carrier-sdk/carrier-go/mockcarrier/internal/idempotency"
+)
+
+// stateVersion changes when older programs could not read the state.
+const stateVersion = 1
+
+// state is what outlives a carrier. Journal and faults do not.
+type state struct {
+	Version     int             `json:"version"`
+	Started     time.Time       `json:"started"`
+	ClockOffset string          `json:"clockOffset"` // a Go duration
+	Shipments   []savedShipment `json:"shipments"`
+	Ledger      []Charge        `json:"ledger"`
+	Keys        []savedKey      `json:"idempotencyKeys"`
+}
+
+type savedShipment struct {
+	Account     string              `json:"account"` // see accountName
+	ID          string              `json:"id"`
+	Seq         int                 `json:"seq"`
+	Number      string              `json:"trackingNumber"`
+	Parcels     []string            `json:"parcels"`
+	Key         string              `json:"idempotencyKey"`
+	Request     api.ShipmentRequest `json:"request"`
+	Charge      api.Money           `json:"charge"`
+	Made        time.Time           `json:"made"`
+	Ready       time.Time           `json:"ready"`
+	CancelledAt *time.Time          `json:"cancelledAt,omitempty"`
+	Refund      bool                `json:"refund,omitempty"`
+}
+
+type savedKey struct {
+	Account     string      `json:"account"`
+	Key         string      `json:"key"`
+	Fingerprint string      `json:"fingerprint"` // in hexadecimal
+	Began       time.Time   `json:"began"`
+	Status      int         `json:"status"`
+	Header      http.Header `json:"header"`
+	Body        []byte      `json:"body"`
+}
+
+// Snapshot returns the state of the carrier as JSON, for [Carrier.Restore]:
+// shipments, ledger, idempotency keys with their answers, and the offset of the
+// clock. API keys are not in it, only hashes of them. A shipment whose request
+// is still being processed is left out, as its key is.
+//
+// It may be taken at any time. The same state gives the same bytes.
+func (c *Carrier) Snapshot() []byte {
+	s := state{Version: stateVersion, ClockOffset: time.Duration(c.offset.Load()).String(), Keys: []savedKey{}}
+	// In this order, each key that is saved has its shipment.
+	answered := map[[2]string]bool{}
+	for _, e := range c.keys.Entries() {
+		answered[[2]string{e.Account, e.Key}] = true
+		s.Keys = append(s.Keys, savedKey{
+			Account: c.accountName(e.Account), Key: e.Key, Fingerprint: hex.EncodeToString(e.Fingerprint[:]),
+			Began: e.Began, Status: e.Answer.Status, Header: e.Answer.Header, Body: e.Answer.Body,
+		})
+	}
+	c.world.save(&s)
+	inProgress := map[string]bool{}
+	s.Shipments = slices.DeleteFunc(s.Shipments, func(made savedShipment) bool {
+		inProgress[made.ID] = !answered[[2]string{made.Account, made.Key}] && c.keys.Knows(made.Account, made.Key)
+		return inProgress[made.ID]
+	})
+	s.Ledger = slices.DeleteFunc(s.Ledger, func(charge Charge) bool { return inProgress[charge.ShipmentID] })
+	for i := range s.Shipments {
+		s.Shipments[i].Account = c.accountName(s.Shipments[i].Account)
+	}
+	return append(encode(s), '\n')
+}
+
+// Restore replaces the state of the carrier by that of a [Carrier.Snapshot].
+// Journal and faults stay. What it cannot read is an error, and then nothing
+// has changed.
+func (c *Carrier) Restore(snapshot []byte) error {
+	s, err := parseState(snapshot)
+	if err != nil {
+		return fmt.Errorf("mockcarrier: state: %w", err)
+	}
+	accounts := map[string]string{}
+	for _, key := range c.config.apiKeys {
+		accounts[c.accountName(key)] = key
+	}
+	account := func(name string) string {
+		if known, ok := accounts[name]; ok {
+			return known
+		}
+		return name
+	}
+	var keys []idempotency.Entry
+	for _, k := range s.Keys {
+		e := idempotency.Entry{
+			Account: account(k.Account), Key: k.Key, Began: k.Began,
+			Answer: idempotency.Answer{Status: k.Status, Header: k.Header, Body: k.Body},
+		}
+		_, _ = hex.Decode(e.Fingerprint[:], []byte(k.Fingerprint))
+		keys = append(keys, e)
+	}
+	for i := range s.Shipments {
+		s.Shipments[i].Account = account(s.Shipments[i].Account)
+	}
+	offset, _ := time.ParseDuration(s.ClockOffset)
+	c.offset.Store(int64(offset))
+	c.world.load(s)
+	c.keys.Restore(keys)
+	return nil
+}
+
+// accountName is what stands for an account where its API key must not.
+func (c *Carrier) accountName(account string) string {
+	if !slices.Contains(c.config.apiKeys, account) {
+		return account // it is none, or one that was saved and is not known any more
+	}
+	sum := sha256.Sum256([]byte(account))
+	return "account_" + hex.EncodeToString(sum[:8])
+}
+
+// parseState reads a state, and checks what others rely on.
+func parseState(snapshot []byte) (*state, error) {
+	var s state
+	var version struct{ Version int }
+	if err := json.Unmarshal(snapshot, &version); err != nil {
+		return nil, err
+	}
+	if version.Version != stateVersion {
+		return nil, fmt.Errorf("it is of version %d, and this program reads version %d", version.Version, stateVersion)
+	}
+	if err := decodeStrictly(snapshot, &s); err != nil {
+		return nil, err
+	}
+	return &s, s.check()
+}
+
+func (s *state) check() error {
+	if _, err := time.ParseDuration(s.ClockOffset); err != nil {
+		return fmt.Errorf("clockOffset %q is no duration", s.ClockOffset)
+	}
+	known := map[string]bool{}
+	numbers := map[string]bool{}
+	last := 0
+	for i, made := range s.Shipments {
+		complain := func(what string) error { return fmt.Errorf("shipments[%d]: %s", i, what) }
+		switch {
+		case made.ID == "" || known[made.ID]:
+			return complain("its id is missing or there twice")
+		case made.Seq <= last:
+			return complain("seq does not rise")
+		case len(made.Parcels) == 0 || len(made.Parcels) != len(made.Request.Parcels):
+			return complain("its parcels are not those of its request")
+		case made.Number != made.Parcels[0]:
+			return complain("its tracking number is not that of its first parcel")
+		}
+		for _, number := range made.Parcels {
+			if number == "" || numbers[number] {
+				return complain("a tracking number is missing or there twice")
+			}
+			numbers[number] = true
+		}
+		known[made.ID], last = true, made.Seq
+	}
+	for i, charge := range s.Ledger {
+		if !known[charge.ShipmentID] {
+			return fmt.Errorf("ledger[%d]: there is no shipment %q", i, charge.ShipmentID)
+		}
+	}
+	for i, k := range s.Keys {
+		print, err := hex.DecodeString(k.Fingerprint)
+		switch {
+		case k.Key == "":
+			return fmt.Errorf("idempotencyKeys[%d]: it is empty", i)
+		case err != nil || len(print) != len(idempotency.Fingerprint{}):
+			return fmt.Errorf("idempotencyKeys[%d]: its fingerprint is none", i)
+		case k.Status < 200 || k.Status > 599:
+			return fmt.Errorf("idempotencyKeys[%d]: its status is none", i)
+		}
+	}
+	return nil
+}
+
+// save writes the world into a state. The accounts are as they are.
+func (w *world) save(s *state) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.Started = w.started
+	s.Ledger = append([]Charge{}, w.charges...)
+	s.Shipments = make([]savedShipment, len(w.shipments))
+	for i, made := range w.shipments {
+		saved := savedShipment{
+			Account: made.account, ID: made.id, Seq: made.seq, Number: made.number, Parcels: made.parcels,
+			Key: made.key, Request: made.request, Charge: made.charge, Made: made.made, Ready: made.ready, Refund: made.refund,
+		}
+		if !made.cancelledAt.IsZero() {
+			at := made.cancelledAt
+			saved.CancelledAt = &at
+		}
+		s.Shipments[i] = saved
+	}
+}
+
+// load replaces the world by that of a state.
+func (w *world) load(s *state) {
+	shipments := make([]*shipment, len(s.Shipments))
+	byID, byNumber := make(map[string]*shipment), make(map[string]*shipment)
+	for i, saved := range s.Shipments {
+		made := &shipment{
+			account: saved.Account, id: saved.ID, seq: saved.Seq, number: saved.Number, parcels: saved.Parcels,
+			key: saved.Key, request: saved.Request, charge: saved.Charge, made: saved.Made, ready: saved.Ready, refund: saved.Refund,
+		}
+		if saved.CancelledAt != nil {
+			made.cancelledAt = *saved.CancelledAt
+		}
+		shipments[i], byID[made.id] = made, made
+		for _, number := range made.parcels {
+			byNumber[number] = made
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.started, w.charges = s.Started, s.Ledger
+	w.shipments, w.byID, w.byNumber = shipments, byID, byNumber
+}
