@@ -3,7 +3,7 @@
 
 GO       ?= go
 TOOL     := $(GO) tool -modfile=tools/go.mod
-MODULES  := . tools
+MODULES  := . tools mockcarrier/conformant
 OUT      := .out
 
 # The race detector needs cgo and a C compiler.
@@ -63,7 +63,7 @@ fuzz:
 ## bench: compare a call through the SDK with a call by hand, interleaved
 .PHONY: bench
 bench:
-	@$(GO) test -run '^$$' -bench . -benchmem ./carrier/
+	@$(GO) test -run '^$$' -bench . ./carrier/
 
 ## cover: coverage of the hand-written packages, by the tests of each
 .PHONY: cover
@@ -77,19 +77,42 @@ cover:
 consumer:
 	@sh tools/consumer.sh
 
-## examples: build and vet every example
+## examples: run the examples that end by themselves; a lab fails if its claim does not hold
 .PHONY: examples
 examples:
-	@$(GO) vet ./examples/...
+	@mkdir -p $(OUT)
+	$(GO) run ./examples/lab-body
+	$(GO) run ./examples/lab-herd -out $(OUT)/herd.svg
+	$(GO) run ./examples/lab-idempotency
+	$(GO) run ./examples/lab-stream
+
+## sim: simulate retry storms; print the table, and draw .out/storms.svg
+.PHONY: sim
+sim:
+	@mkdir -p $(OUT)
+	@$(GO) -C carrier/resilience/simulation test -count=1 -timeout 20m -run '^TestTable$$' -args -table -seeds $(or $(SEEDS),1) -svg $(CURDIR)/$(OUT)/storms.svg
+
+## interop: clients that are not ours against the mock (needs Node; skips without it)
+.PHONY: interop
+interop:
+	@if command -v npm >/dev/null 2>&1; then \
+		mkdir -p $(OUT) && $(GO) build -o $(OUT)/mockcarrier ./mockcarrier/cmd/mockcarrier && \
+		cd interop && npm ci --silent && MOCKCARRIER=$(CURDIR)/$(OUT)/mockcarrier npm run --silent all; \
+	else echo "interop: skipped, since Node is not installed"; fi
+
+## page-test: the mock's page in headless Chromium (skips where there is none)
+.PHONY: page-test
+page-test:
+	@$(GO) test -count=1 -v -run '^TestPage' ./mockcarrier/cmd/mockcarrier
 
 ## ci: everything that has to hold before a change lands
 .PHONY: ci
-ci: generate-check lint lint-spec test fuzz consumer examples demo
+ci: generate-check lint lint-spec test fuzz consumer examples interop demo
 
 ## clean: remove what the other targets wrote
 .PHONY: clean
 clean:
-	@rm -rf $(OUT) openapi/lint/node_modules
+	@rm -rf $(OUT) openapi/lint/node_modules interop/node_modules interop/build interop/src/generated
 
 ## help: this list
 .PHONY: help
