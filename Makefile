@@ -50,8 +50,8 @@ lint-spec:
 		cd openapi/lint && npm ci --silent && REDOCLY_SUPPRESS_UPDATE_NOTICE=true npm run --silent lint; \
 	else echo "lint-spec: skipped, since Node is not installed"; fi
 
-## fuzz: run each fuzz target for FUZZTIME (default 5s)
-FUZZTIME ?= 5s
+## fuzz: run each fuzz target for FUZZTIME (default 3s)
+FUZZTIME ?= 3s
 .PHONY: fuzz
 fuzz:
 	@for p in $$($(GO) list ./...); do \
@@ -100,10 +100,14 @@ interop:
 		cd interop && npm ci --silent && MOCKCARRIER=$(CURDIR)/$(OUT)/mockcarrier npm run --silent all; \
 	else echo "interop: skipped, since Node is not installed"; fi
 
-## page-test: the mock's page in headless Chromium (skips where there is none)
+## page-test: the program's page in headless Chromium (skips without it)
 .PHONY: page-test
 page-test:
-	@$(GO) test -count=1 -v -run '^TestPage' ./mockcarrier/cmd/mockcarrier
+	@for b in "$$CHROMIUM" chromium chromium-browser google-chrome chrome; do \
+		if command -v "$$b" >/dev/null 2>&1; then \
+			mkdir -p $(OUT) && PAGE_TEST=1 PAGE_OUT=$(abspath $(OUT)) exec $(GO) test -count=1 -run '^TestPage' ./mockcarrier/cmd/mockcarrier; \
+		fi; \
+	done; echo "page-test: skipped, since Chromium is not installed"
 
 ## ci: everything that has to hold before a change lands
 .PHONY: ci
