@@ -8,7 +8,7 @@
 //	Doer.Call, Doer.Do   operation found; key given, or made once; options resolved
 //	└ total deadline     one for all attempts, all waits and the body      deadline.go
 //	  └ retry, budget    go-retryablehttp's loop, built per call           retry.go, backoff.go, retryafter.go, budget.go
-//	    └ breaker        gobreaker, behind a gate of ours                  breaker.go, gate.go
+//	    └ breaker        gobreaker, behind a gate of ours                  breakerpolicy.go, breaker.go, gate.go
 //	      └ attempt      its time limit; authorized; body read; judged     attempt.go, auth.go, body.go, judge.go, outcome.go, evidence.go
 //	        └ transport  yours, or our own; guarded for foreign links      transport.go, guard.go, link.go
 //

@@ -310,8 +310,8 @@ func (a *attempt) forBreaker(c *call) verdict {
 			return verdictExcluded
 		case errors.Is(a.cause, ErrResponseTooLarge):
 			return verdictSuccess
-		case a.limit != nil && a.notConnected() && c.doer.own != nil && !a.dialed.Load():
-			return verdictExcluded // waited for a place in our own full pool
+		case a.limit != nil && a.queued(c):
+			return verdictExcluded
 		}
 		return verdictFailure
 	}
@@ -334,7 +334,7 @@ func (a *attempt) hung(c *call) bool {
 	if _, ok := c.Context.Deadline(); !ok || c.Context.Err() != context.DeadlineExceeded {
 		return false
 	}
-	if !a.sending || a.notConnected() && c.doer.own != nil && !a.dialed.Load() {
+	if !a.sending || a.queued(c) {
 		return false
 	}
 	slow := time.Second
@@ -342,4 +342,10 @@ func (a *attempt) hung(c *call) bool {
 		slow = min(slow, t/2)
 	}
 	return a.elapsed > slow
+}
+
+// queued holds if all that the attempt came to was a wait for a place in our
+// own full connection pool, which is not the carrier's fault.
+func (a *attempt) queued(c *call) bool {
+	return a.notConnected() && c.doer.own != nil && !a.dialed.Load()
 }
