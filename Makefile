@@ -25,6 +25,7 @@ demo:
 test:
 	@$(if $(RACE),,echo "test: no C compiler, so the race detector is off";)
 	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(if $(RACE),CGO_ENABLED=1,) $(GO) test $(RACE) -count=1 ./...) || exit 1; done
+	@$(if $(RACE),echo "== what the race detector would change: allocations and throughput"; $(GO) test -count=1 -run 'Alloc|Throughput|TwoWaits|ThreeDays' ./carrier/... ./mockcarrier,)
 
 ## generate: write the generated code from openapi/carrier.yaml
 .PHONY: generate
