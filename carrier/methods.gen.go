@@ -9,6 +9,131 @@ import (
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
 )
 
+// ValidateAddress: Check an address.
+//
+// Says whether the carrier can deliver to an address, and how it would write it. An address
+// that cannot be delivered to is an answer and no error: its status says so, and messages say
+// why.
+//
+// It only reads, although it is a POST, and may be repeated.
+//
+// POST /addresses/validate. It only reads, and is repeated when that may help.
+func (c *Client) ValidateAddress(ctx context.Context, body Address, opts ...CallOption) (*AddressCheck, error) {
+	req, err := api.NewValidateAddressRequest(body)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpValidateAddress, err)
+	}
+	return resilience.CallJSON[AddressCheck](ctx, c.doer, api.OpValidateAddress, &req, opts...)
+}
+
+// CreateManifest: Close the day.
+//
+// Puts shipments on a manifest, which is what the driver signs for. Without shipmentIds it
+// takes all open shipments that are to be dispatched on that day or before. Shipments on a
+// manifest can no longer be cancelled.
+//
+// The Idempotency-Key makes sure that there is one manifest. If the answer was lost, send the
+// same key with the same body again.
+//
+// POST /manifests. It is keyed: all its attempts carry one idempotency key, and the API acts once.
+func (c *Client) CreateManifest(ctx context.Context, body ManifestRequest, opts ...CallOption) (*Manifest, error) {
+	req, err := api.NewCreateManifestRequest(body)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpCreateManifest, err)
+	}
+	return resilience.CallJSON[Manifest](ctx, c.doer, api.OpCreateManifest, &req, opts...)
+}
+
+// GetManifest: Get one manifest.
+//
+// Returns a manifest and the shipments that are on it.
+//
+// GET /manifests/{manifestId}. It only reads, and is repeated when that may help.
+func (c *Client) GetManifest(ctx context.Context, manifestID string, opts ...CallOption) (*Manifest, error) {
+	req, err := api.NewGetManifestRequest(manifestID)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpGetManifest, err)
+	}
+	return resilience.CallJSON[Manifest](ctx, c.doer, api.OpGetManifest, &req, opts...)
+}
+
+// CreatePickup: Order a pickup.
+//
+// Orders a driver who collects parcels at an address on a day, in a time window that is local
+// to the address.
+//
+// The Idempotency-Key makes sure that one driver comes. If the answer was lost, send the same
+// key with the same body again.
+//
+// POST /pickups. It is keyed: all its attempts carry one idempotency key, and the API acts once.
+func (c *Client) CreatePickup(ctx context.Context, body PickupRequest, opts ...CallOption) (*Pickup, error) {
+	req, err := api.NewCreatePickupRequest(body)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpCreatePickup, err)
+	}
+	return resilience.CallJSON[Pickup](ctx, c.doer, api.OpCreatePickup, &req, opts...)
+}
+
+// CancelPickup: Cancel a pickup.
+//
+// Cancels a pickup that has not begun. Cancelling one that is cancelled already changes
+// nothing and succeeds, so the call may be repeated.
+//
+// DELETE /pickups/{pickupId}. Twice is the same as once, so it is repeated when that may help.
+func (c *Client) CancelPickup(ctx context.Context, pickupID string, opts ...CallOption) (*Pickup, error) {
+	req, err := api.NewCancelPickupRequest(pickupID)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpCancelPickup, err)
+	}
+	return resilience.CallJSON[Pickup](ctx, c.doer, api.OpCancelPickup, &req, opts...)
+}
+
+// GetPickup: Get one pickup.
+//
+// Returns a pickup as it is now: whether it is confirmed, and what the driver will say at the
+// door.
+//
+// GET /pickups/{pickupId}. It only reads, and is repeated when that may help.
+func (c *Client) GetPickup(ctx context.Context, pickupID string, opts ...CallOption) (*Pickup, error) {
+	req, err := api.NewGetPickupRequest(pickupID)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpGetPickup, err)
+	}
+	return resilience.CallJSON[Pickup](ctx, c.doer, api.OpGetPickup, &req, opts...)
+}
+
+// QuoteRates: Ask what a shipment would cost.
+//
+// Returns what each service would cost for these parcels, and when it would deliver them, the
+// cheapest first. Services that cannot carry them are left out, and warnings say why.
+//
+// A rate holds for 10 minutes. To buy at it, give its id as rateId to createShipment.
+//
+// It only reads, although it is a POST, and may be repeated.
+//
+// POST /rates. It only reads, and is repeated when that may help.
+func (c *Client) QuoteRates(ctx context.Context, body RateRequest, opts ...CallOption) (*RateList, error) {
+	req, err := api.NewQuoteRatesRequest(body)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpQuoteRates, err)
+	}
+	return resilience.CallJSON[RateList](ctx, c.doer, api.OpQuoteRates, &req, opts...)
+}
+
+// ListServicePoints: Find service points.
+//
+// Returns the shops and lockers near a postal code, the nearest first. Give the id of one as
+// servicePointId to createShipment to deliver there.
+//
+// GET /service-points. It only reads, and is repeated when that may help.
+func (c *Client) ListServicePoints(ctx context.Context, params ListServicePointsParams, opts ...CallOption) (*ServicePointList, error) {
+	req, err := api.NewListServicePointsRequest(params)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpListServicePoints, err)
+	}
+	return resilience.CallJSON[ServicePointList](ctx, c.doer, api.OpListServicePoints, &req, opts...)
+}
+
 // ListShipments: List shipments.
 //
 // Returns shipments, the newest first, one page at a time. To go on, send the nextCursor
@@ -47,6 +172,23 @@ func (c *Client) CreateShipment(ctx context.Context, body ShipmentRequest, opts 
 		return nil, resilience.Refuse(api.OpCreateShipment, err)
 	}
 	return resilience.CallJSON[Shipment](ctx, c.doer, api.OpCreateShipment, &req, opts...)
+}
+
+// ValidateShipment: Ask what buying a shipment would say.
+//
+// Checks a shipment as createShipment would, and says what it would cost and when it would
+// arrive, without making or buying one. What createShipment would refuse is refused here in
+// the same way.
+//
+// It only reads, although it is a POST, and may be repeated.
+//
+// POST /shipments/validate. It only reads, and is repeated when that may help.
+func (c *Client) ValidateShipment(ctx context.Context, body ShipmentRequest, opts ...CallOption) (*ShipmentQuote, error) {
+	req, err := api.NewValidateShipmentRequest(body)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpValidateShipment, err)
+	}
+	return resilience.CallJSON[ShipmentQuote](ctx, c.doer, api.OpValidateShipment, &req, opts...)
 }
 
 // GetShipment: Get one shipment.
@@ -115,6 +257,71 @@ func (c *Client) GetStatus(ctx context.Context, opts ...CallOption) (*Status, er
 	return resilience.CallJSON[Status](ctx, c.doer, api.OpGetStatus, &req, opts...)
 }
 
+// ListSubscriptions: List subscriptions.
+//
+// Returns the subscriptions of the account, the newest first, one page at a time, without
+// their secrets.
+//
+// GET /subscriptions. It only reads, and is repeated when that may help.
+func (c *Client) ListSubscriptions(ctx context.Context, params ListSubscriptionsParams, opts ...CallOption) (*SubscriptionList, error) {
+	req, err := api.NewListSubscriptionsRequest(params)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpListSubscriptions, err)
+	}
+	return resilience.CallJSON[SubscriptionList](ctx, c.doer, api.OpListSubscriptions, &req, opts...)
+}
+
+// CreateSubscription: Subscribe to what happens to parcels.
+//
+// From now on the carrier posts to url whatever happens to the parcels of the account; see
+// the callback trackingUpdated.
+//
+// Notifications are signed with the secret. To rotate it, make a second subscription with
+// the same url and the new secret, accept both, and delete the first; or give both secrets
+// at once in secrets, and every notification carries a signature for each.
+//
+// The Idempotency-Key makes sure that there is one subscription.
+//
+// POST /subscriptions. It is keyed: all its attempts carry one idempotency key, and the API acts once.
+func (c *Client) CreateSubscription(ctx context.Context, body SubscriptionRequest, opts ...CallOption) (*Subscription, error) {
+	req, err := api.NewCreateSubscriptionRequest(body)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpCreateSubscription, err)
+	}
+	return resilience.CallJSON[Subscription](ctx, c.doer, api.OpCreateSubscription, &req, opts...)
+}
+
+// DeleteSubscription: End a subscription.
+//
+// Ends a subscription. Notifications that are on their way may still come. Ending one that
+// is ended already changes nothing and succeeds, so the call may be repeated.
+//
+// DELETE /subscriptions/{subscriptionId}. Twice is the same as once, so it is repeated when that may help.
+func (c *Client) DeleteSubscription(ctx context.Context, subscriptionID string, opts ...CallOption) error {
+	req, err := api.NewDeleteSubscriptionRequest(subscriptionID)
+	if err != nil {
+		return resilience.Refuse(api.OpDeleteSubscription, err)
+	}
+	return c.doer.Call(ctx, api.OpDeleteSubscription, &req, nil, opts...)
+}
+
+// SearchTracking: Find parcels by reference.
+//
+// Returns the parcels of the shipments that were made with a reference, the newest first,
+// one page at a time. Several can match, since a reference need not be unique. To go on,
+// send the nextCursor of a page as the cursor of the next call.
+//
+// A reference that nothing was made with has an empty page, and is no error.
+//
+// GET /tracking. It only reads, and is repeated when that may help.
+func (c *Client) SearchTracking(ctx context.Context, params SearchTrackingParams, opts ...CallOption) (*TrackingList, error) {
+	req, err := api.NewSearchTrackingRequest(params)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpSearchTracking, err)
+	}
+	return resilience.CallJSON[TrackingList](ctx, c.doer, api.OpSearchTracking, &req, opts...)
+}
+
 // TrackBatch: Track up to 30 parcels at once.
 //
 // Returns the tracking of several parcels in one call. It only reads, although it is a
@@ -132,6 +339,25 @@ func (c *Client) TrackBatch(ctx context.Context, body BatchRequest, opts ...Call
 	return resilience.CallJSON[BatchResult](ctx, c.doer, api.OpTrackBatch, &req, opts...)
 }
 
+// ExportTrackingEvents: Export what has happened to all parcels.
+//
+// Streams the events of all parcels of the account, the oldest first, as NDJSON: one line of
+// JSON for each. It takes as long as there are events, and ends with those of now.
+//
+// Each line has a cursor. After a cut, or the next day, send the last cursor that you have
+// stored, and the export goes on with the event behind it: nothing is missing and nothing
+// comes twice. Without a cursor it begins at since, and without both 24 hours ago.
+//
+// GET /tracking/events. It only reads, and is repeated when that may help.
+// The answer is handed over unread: read it, and close it.
+func (c *Client) ExportTrackingEvents(ctx context.Context, params ExportTrackingEventsParams, opts ...CallOption) (*Stream, error) {
+	req, err := api.NewExportTrackingEventsRequest(params)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpExportTrackingEvents, err)
+	}
+	return resilience.CallStream(ctx, c.doer, api.OpExportTrackingEvents, &req, opts...)
+}
+
 // GetTracking: Track one parcel.
 //
 // Returns where a parcel is and what has happened to it so far.
@@ -147,4 +373,23 @@ func (c *Client) GetTracking(ctx context.Context, trackingNumber string, opts ..
 		return nil, resilience.Refuse(api.OpGetTracking, err)
 	}
 	return resilience.CallJSON[Tracking](ctx, c.doer, api.OpGetTracking, &req, opts...)
+}
+
+// GetProofOfDelivery: Get the proof of a delivery.
+//
+// Returns the document that says who took the parcel, where and when, with the signature if
+// there is one.
+//
+// It is made when it is first asked for: until then the answer is 202 with Retry-After. It
+// can be resumed with Range, and its ETag tells whether it is still the same document. A
+// parcel that is not delivered has none, which is 409.
+//
+// GET /tracking/{trackingNumber}/proof-of-delivery. It only reads, and is repeated when that may help.
+// The answer is handed over unread: read it, and close it.
+func (c *Client) GetProofOfDelivery(ctx context.Context, trackingNumber string, params GetProofOfDeliveryParams, opts ...CallOption) (*Stream, error) {
+	req, err := api.NewGetProofOfDeliveryRequest(trackingNumber, params)
+	if err != nil {
+		return nil, resilience.Refuse(api.OpGetProofOfDelivery, err)
+	}
+	return resilience.CallStream(ctx, c.doer, api.OpGetProofOfDelivery, &req, opts...)
 }

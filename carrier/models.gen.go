@@ -7,6 +7,12 @@ import "github.com/carrier-sdk/carrier-go/carrier/api"
 // Address: A postal address. Lines have at most 35 characters, since that is what fits on a label.
 type Address = api.Address
 
+// AddressCheck: What the carrier makes of an address.
+type AddressCheck = api.AddressCheck
+
+// AddressStatus: What the carrier makes of an address. New values may come.
+type AddressStatus = api.AddressStatus
+
 // BatchEntry: The answer for one number of a batch. It has either tracking or error.
 type BatchEntry = api.BatchEntry
 
@@ -50,6 +56,9 @@ type DocumentStatus = api.DocumentStatus
 // EstimatedDelivery: When the parcel is expected, as a day and a time window where one is known.
 type EstimatedDelivery = api.EstimatedDelivery
 
+// ExportedEvent: One line of the export: an event, and the parcel that it happened to.
+type ExportedEvent = api.ExportedEvent
+
 // FieldProblem: What is wrong with one member of a request.
 type FieldProblem = api.FieldProblem
 
@@ -74,11 +83,23 @@ type LengthUnit = api.LengthUnit
 // MaintenanceWindow: A time in which some operations do not answer, or answer slowly.
 type MaintenanceWindow = api.MaintenanceWindow
 
+// Manifest: What the driver signs for: the shipments that were handed over together.
+type Manifest = api.Manifest
+
+// ManifestRequest: The day to close, and the shipments to hand over.
+type ManifestRequest = api.ManifestRequest
+
+// ManifestStatus: Whether more shipments can be put on a manifest. New values may come.
+type ManifestStatus = api.ManifestStatus
+
 // Money: An amount of money. It is a decimal string, so that nothing is lost to rounding.
 type Money = api.Money
 
 // NonDelivery: What to do if it cannot be delivered. It comes back, if this is left out.
 type NonDelivery = api.NonDelivery
+
+// OpeningHours: When a place is open on a day of the week.
+type OpeningHours = api.OpeningHours
 
 // Parcel: One parcel of a shipment.
 type Parcel = api.Parcel
@@ -86,11 +107,47 @@ type Parcel = api.Parcel
 // ParcelResult: A parcel of a shipment that was bought.
 type ParcelResult = api.ParcelResult
 
+// Pickup: A driver who comes to collect parcels.
+type Pickup = api.Pickup
+
+// PickupRequest: Where a driver is to come, when, and what for.
+type PickupRequest = api.PickupRequest
+
+// PickupStatus: How far a pickup has come. New values may come.
+type PickupStatus = api.PickupStatus
+
 // Place: A place on the way of a parcel. Seldom is every member known.
 type Place = api.Place
 
+// PlaceAddress: An address as the carrier writes it.
+type PlaceAddress = api.PlaceAddress
+
+// PriceLine: A part of a price.
+type PriceLine = api.PriceLine
+
 // ProblemModel: What went wrong, as problem details (RFC 9457) with a code for programs.
 type ProblemModel = api.Problem
+
+// ProofFormat: PDF for the files, PNG for screens. New values may come.
+type ProofFormat = api.ProofFormat
+
+// Rate: What one service would cost.
+type Rate = api.Rate
+
+// RateList: What the services would cost, the cheapest first.
+type RateList = api.RateList
+
+// RateRequest: What is to be sent, from where, and to whom.
+type RateRequest = api.RateRequest
+
+// ServicePoint: A shop or locker where parcels are handed in and fetched.
+type ServicePoint = api.ServicePoint
+
+// ServicePointKind: What kind of place it is. New values may come.
+type ServicePointKind = api.ServicePointKind
+
+// ServicePointList: Service points, the nearest first.
+type ServicePointList = api.ServicePointList
 
 // ServiceState: Whether the API works. New values may come.
 type ServiceState = api.ServiceState
@@ -100,6 +157,9 @@ type Shipment = api.Shipment
 
 // ShipmentList: One page of shipments, the newest first.
 type ShipmentList = api.ShipmentList
+
+// ShipmentQuote: What createShipment would make of a shipment.
+type ShipmentQuote = api.ShipmentQuote
 
 // ShipmentRequest: A shipment to buy, of one or more parcels that go to one address.
 type ShipmentRequest = api.ShipmentRequest
@@ -113,6 +173,22 @@ type SignatureOption = api.SignatureOption
 // Status: Whether the API works, and when it will be down for maintenance.
 type Status = api.Status
 
+// Subscription: A subscription, without its secrets.
+type Subscription = api.Subscription
+
+// SubscriptionEvent: What a notification tells: a delivery; a delay, a failed attempt, an exception, a return
+// or a loss; or whatever else happened to a parcel. New values may come.
+type SubscriptionEvent = api.SubscriptionEvent
+
+// SubscriptionList: One page of subscriptions, the newest first.
+type SubscriptionList = api.SubscriptionList
+
+// SubscriptionRequest: Where to post what happens to parcels, and how to sign it.
+type SubscriptionRequest = api.SubscriptionRequest
+
+// SubscriptionStatus: Whether notifications are sent. They are suspended after 3 days of failures. New values may come.
+type SubscriptionStatus = api.SubscriptionStatus
+
 // TaxID: A tax number of a sender or a recipient.
 type TaxID = api.TaxID
 
@@ -125,11 +201,17 @@ type Tracking = api.Tracking
 // TrackingEvent: One thing that happened to a parcel.
 type TrackingEvent = api.TrackingEvent
 
+// TrackingList: One page of parcels, the newest first.
+type TrackingList = api.TrackingList
+
 // TrackingParcel: One parcel of a shipment that has several.
 type TrackingParcel = api.TrackingParcel
 
 // TrackingStatus: How far a parcel has come. New values may come; treat one that you do not know as unknown.
 type TrackingStatus = api.TrackingStatus
+
+// TrackingUpdate: A notification of the callback trackingUpdated.
+type TrackingUpdate = api.TrackingUpdate
 
 // Warning: Something about a shipment that the sender should know.
 type Warning = api.Warning
@@ -140,78 +222,116 @@ type Weight = api.Weight
 // WeightUnit: Gram, kilogram, ounce or pound.
 type WeightUnit = api.WeightUnit
 
+// ListServicePointsParams has the parameters of ListServicePoints that are not in its path.
+type ListServicePointsParams = api.ListServicePointsParams
+
 // ListShipmentsParams has the parameters of ListShipments that are not in its path.
 type ListShipmentsParams = api.ListShipmentsParams
 
 // GetLabelParams has the parameters of GetLabel that are not in its path.
 type GetLabelParams = api.GetLabelParams
 
+// ListSubscriptionsParams has the parameters of ListSubscriptions that are not in its path.
+type ListSubscriptionsParams = api.ListSubscriptionsParams
+
+// SearchTrackingParams has the parameters of SearchTracking that are not in its path.
+type SearchTrackingParams = api.SearchTrackingParams
+
+// ExportTrackingEventsParams has the parameters of ExportTrackingEvents that are not in its path.
+type ExportTrackingEventsParams = api.ExportTrackingEventsParams
+
+// GetProofOfDeliveryParams has the parameters of GetProofOfDelivery that are not in its path.
+type GetProofOfDeliveryParams = api.GetProofOfDeliveryParams
+
 // The values that the description knows. An answer may have others.
 const (
-	CustomsContentTypeDocuments      = api.CustomsContentTypeDocuments
-	CustomsContentTypeGift           = api.CustomsContentTypeGift
-	CustomsContentTypeMerchandise    = api.CustomsContentTypeMerchandise
-	CustomsContentTypeOther          = api.CustomsContentTypeOther
-	CustomsContentTypeReturnedGoods  = api.CustomsContentTypeReturnedGoods
-	CustomsContentTypeSample         = api.CustomsContentTypeSample
-	DeliveryEstimateKindCommitted    = api.DeliveryEstimateKindCommitted
-	DeliveryEstimateKindEstimated    = api.DeliveryEstimateKindEstimated
-	DeliveryEstimateKindGuaranteed   = api.DeliveryEstimateKindGuaranteed
-	DocumentStatusFailed             = api.DocumentStatusFailed
-	DocumentStatusPending            = api.DocumentStatusPending
-	DocumentStatusReady              = api.DocumentStatusReady
-	IncotermDAP                      = api.IncotermDAP
-	IncotermDDP                      = api.IncotermDDP
-	IncotermDDU                      = api.IncotermDDU
-	IncotermEXW                      = api.IncotermEXW
-	IncotermFCA                      = api.IncotermFCA
-	InsuranceProviderCarrier         = api.InsuranceProviderCarrier
-	InsuranceProviderThirdParty      = api.InsuranceProviderThirdParty
-	LabelFormatPdf                   = api.LabelFormatPdf
-	LabelFormatPng                   = api.LabelFormatPng
-	LabelFormatZpl                   = api.LabelFormatZpl
-	LengthUnitCm                     = api.LengthUnitCm
-	LengthUnitIn                     = api.LengthUnitIn
-	LengthUnitMm                     = api.LengthUnitMm
-	NonDeliveryAbandon               = api.NonDeliveryAbandon
-	NonDeliveryReturn                = api.NonDeliveryReturn
-	ServiceStateDegraded             = api.ServiceStateDegraded
-	ServiceStateMaintenance          = api.ServiceStateMaintenance
-	ServiceStateOperational          = api.ServiceStateOperational
-	ServiceStateOutage               = api.ServiceStateOutage
-	ShipmentStatusCancelled          = api.ShipmentStatusCancelled
-	ShipmentStatusCreated            = api.ShipmentStatusCreated
-	ShipmentStatusManifested         = api.ShipmentStatusManifested
-	ShipmentStatusPending            = api.ShipmentStatusPending
-	ShipmentStatusRefundPending      = api.ShipmentStatusRefundPending
-	ShipmentStatusRefundRejected     = api.ShipmentStatusRefundRejected
-	ShipmentStatusRefunded           = api.ShipmentStatusRefunded
-	SignatureOptionAdult             = api.SignatureOptionAdult
-	SignatureOptionAny               = api.SignatureOptionAny
-	SignatureOptionNone              = api.SignatureOptionNone
-	SignatureOptionRecipient         = api.SignatureOptionRecipient
-	TaxIDTypeEin                     = api.TaxIDTypeEin
-	TaxIDTypeEori                    = api.TaxIDTypeEori
-	TaxIDTypeIoss                    = api.TaxIDTypeIoss
-	TaxIDTypeOther                   = api.TaxIDTypeOther
-	TaxIDTypeVat                     = api.TaxIDTypeVat
-	TrackingStatusAvailableForPickup = api.TrackingStatusAvailableForPickup
-	TrackingStatusCancelled          = api.TrackingStatusCancelled
-	TrackingStatusDelayed            = api.TrackingStatusDelayed
-	TrackingStatusDelivered          = api.TrackingStatusDelivered
-	TrackingStatusDeliveryAttempted  = api.TrackingStatusDeliveryAttempted
-	TrackingStatusException          = api.TrackingStatusException
-	TrackingStatusExpired            = api.TrackingStatusExpired
-	TrackingStatusInTransit          = api.TrackingStatusInTransit
-	TrackingStatusLabelCreated       = api.TrackingStatusLabelCreated
-	TrackingStatusLost               = api.TrackingStatusLost
-	TrackingStatusOutForDelivery     = api.TrackingStatusOutForDelivery
-	TrackingStatusPickedUp           = api.TrackingStatusPickedUp
-	TrackingStatusReturnToSender     = api.TrackingStatusReturnToSender
-	TrackingStatusReturned           = api.TrackingStatusReturned
-	TrackingStatusUnknown            = api.TrackingStatusUnknown
-	WeightUnitG                      = api.WeightUnitG
-	WeightUnitKg                     = api.WeightUnitKg
-	WeightUnitLb                     = api.WeightUnitLb
-	WeightUnitOz                     = api.WeightUnitOz
+	AddressStatusAmbiguous             = api.AddressStatusAmbiguous
+	AddressStatusCorrected             = api.AddressStatusCorrected
+	AddressStatusInvalid               = api.AddressStatusInvalid
+	AddressStatusValid                 = api.AddressStatusValid
+	CustomsContentTypeDocuments        = api.CustomsContentTypeDocuments
+	CustomsContentTypeGift             = api.CustomsContentTypeGift
+	CustomsContentTypeMerchandise      = api.CustomsContentTypeMerchandise
+	CustomsContentTypeOther            = api.CustomsContentTypeOther
+	CustomsContentTypeReturnedGoods    = api.CustomsContentTypeReturnedGoods
+	CustomsContentTypeSample           = api.CustomsContentTypeSample
+	DeliveryEstimateKindCommitted      = api.DeliveryEstimateKindCommitted
+	DeliveryEstimateKindEstimated      = api.DeliveryEstimateKindEstimated
+	DeliveryEstimateKindGuaranteed     = api.DeliveryEstimateKindGuaranteed
+	DocumentStatusFailed               = api.DocumentStatusFailed
+	DocumentStatusPending              = api.DocumentStatusPending
+	DocumentStatusReady                = api.DocumentStatusReady
+	IncotermDAP                        = api.IncotermDAP
+	IncotermDDP                        = api.IncotermDDP
+	IncotermDDU                        = api.IncotermDDU
+	IncotermEXW                        = api.IncotermEXW
+	IncotermFCA                        = api.IncotermFCA
+	InsuranceProviderCarrier           = api.InsuranceProviderCarrier
+	InsuranceProviderThirdParty        = api.InsuranceProviderThirdParty
+	LabelFormatPdf                     = api.LabelFormatPdf
+	LabelFormatPng                     = api.LabelFormatPng
+	LabelFormatZpl                     = api.LabelFormatZpl
+	LengthUnitCm                       = api.LengthUnitCm
+	LengthUnitIn                       = api.LengthUnitIn
+	LengthUnitMm                       = api.LengthUnitMm
+	ManifestStatusClosed               = api.ManifestStatusClosed
+	ManifestStatusOpen                 = api.ManifestStatusOpen
+	NonDeliveryAbandon                 = api.NonDeliveryAbandon
+	NonDeliveryReturn                  = api.NonDeliveryReturn
+	PickupStatusCancelled              = api.PickupStatusCancelled
+	PickupStatusConfirmed              = api.PickupStatusConfirmed
+	PickupStatusFailed                 = api.PickupStatusFailed
+	PickupStatusPickedUp               = api.PickupStatusPickedUp
+	PickupStatusRequested              = api.PickupStatusRequested
+	ProofFormatPdf                     = api.ProofFormatPdf
+	ProofFormatPng                     = api.ProofFormatPng
+	ServicePointKindDepot              = api.ServicePointKindDepot
+	ServicePointKindLocker             = api.ServicePointKindLocker
+	ServicePointKindPostOffice         = api.ServicePointKindPostOffice
+	ServicePointKindShop               = api.ServicePointKindShop
+	ServiceStateDegraded               = api.ServiceStateDegraded
+	ServiceStateMaintenance            = api.ServiceStateMaintenance
+	ServiceStateOperational            = api.ServiceStateOperational
+	ServiceStateOutage                 = api.ServiceStateOutage
+	ShipmentStatusCancelled            = api.ShipmentStatusCancelled
+	ShipmentStatusCreated              = api.ShipmentStatusCreated
+	ShipmentStatusManifested           = api.ShipmentStatusManifested
+	ShipmentStatusPending              = api.ShipmentStatusPending
+	ShipmentStatusRefundPending        = api.ShipmentStatusRefundPending
+	ShipmentStatusRefundRejected       = api.ShipmentStatusRefundRejected
+	ShipmentStatusRefunded             = api.ShipmentStatusRefunded
+	SignatureOptionAdult               = api.SignatureOptionAdult
+	SignatureOptionAny                 = api.SignatureOptionAny
+	SignatureOptionNone                = api.SignatureOptionNone
+	SignatureOptionRecipient           = api.SignatureOptionRecipient
+	SubscriptionEventTrackingDelivered = api.SubscriptionEventTrackingDelivered
+	SubscriptionEventTrackingException = api.SubscriptionEventTrackingException
+	SubscriptionEventTrackingUpdated   = api.SubscriptionEventTrackingUpdated
+	SubscriptionStatusActive           = api.SubscriptionStatusActive
+	SubscriptionStatusEnded            = api.SubscriptionStatusEnded
+	SubscriptionStatusSuspended        = api.SubscriptionStatusSuspended
+	TaxIDTypeEin                       = api.TaxIDTypeEin
+	TaxIDTypeEori                      = api.TaxIDTypeEori
+	TaxIDTypeIoss                      = api.TaxIDTypeIoss
+	TaxIDTypeOther                     = api.TaxIDTypeOther
+	TaxIDTypeVat                       = api.TaxIDTypeVat
+	TrackingStatusAvailableForPickup   = api.TrackingStatusAvailableForPickup
+	TrackingStatusCancelled            = api.TrackingStatusCancelled
+	TrackingStatusDelayed              = api.TrackingStatusDelayed
+	TrackingStatusDelivered            = api.TrackingStatusDelivered
+	TrackingStatusDeliveryAttempted    = api.TrackingStatusDeliveryAttempted
+	TrackingStatusException            = api.TrackingStatusException
+	TrackingStatusExpired              = api.TrackingStatusExpired
+	TrackingStatusInTransit            = api.TrackingStatusInTransit
+	TrackingStatusLabelCreated         = api.TrackingStatusLabelCreated
+	TrackingStatusLost                 = api.TrackingStatusLost
+	TrackingStatusOutForDelivery       = api.TrackingStatusOutForDelivery
+	TrackingStatusPickedUp             = api.TrackingStatusPickedUp
+	TrackingStatusReturnToSender       = api.TrackingStatusReturnToSender
+	TrackingStatusReturned             = api.TrackingStatusReturned
+	TrackingStatusUnknown              = api.TrackingStatusUnknown
+	WeightUnitG                        = api.WeightUnitG
+	WeightUnitKg                       = api.WeightUnitKg
+	WeightUnitLb                       = api.WeightUnitLb
+	WeightUnitOz                       = api.WeightUnitOz
 )

@@ -20,6 +20,30 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for AddressStatus.
+const (
+	AddressStatusAmbiguous AddressStatus = "ambiguous"
+	AddressStatusCorrected AddressStatus = "corrected"
+	AddressStatusInvalid   AddressStatus = "invalid"
+	AddressStatusValid     AddressStatus = "valid"
+)
+
+// Valid indicates whether the value is a known member of the AddressStatus enum.
+func (e AddressStatus) Valid() bool {
+	switch e {
+	case AddressStatusAmbiguous:
+		return true
+	case AddressStatusCorrected:
+		return true
+	case AddressStatusInvalid:
+		return true
+	case AddressStatusValid:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for CustomsContentType.
 const (
 	CustomsContentTypeDocuments     CustomsContentType = "documents"
@@ -179,6 +203,24 @@ func (e LengthUnit) Valid() bool {
 	}
 }
 
+// Defines values for ManifestStatus.
+const (
+	ManifestStatusClosed ManifestStatus = "closed"
+	ManifestStatusOpen   ManifestStatus = "open"
+)
+
+// Valid indicates whether the value is a known member of the ManifestStatus enum.
+func (e ManifestStatus) Valid() bool {
+	switch e {
+	case ManifestStatusClosed:
+		return true
+	case ManifestStatusOpen:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for NonDelivery.
 const (
 	NonDeliveryAbandon NonDelivery = "abandon"
@@ -191,6 +233,75 @@ func (e NonDelivery) Valid() bool {
 	case NonDeliveryAbandon:
 		return true
 	case NonDeliveryReturn:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PickupStatus.
+const (
+	PickupStatusCancelled PickupStatus = "cancelled"
+	PickupStatusConfirmed PickupStatus = "confirmed"
+	PickupStatusFailed    PickupStatus = "failed"
+	PickupStatusPickedUp  PickupStatus = "picked_up"
+	PickupStatusRequested PickupStatus = "requested"
+)
+
+// Valid indicates whether the value is a known member of the PickupStatus enum.
+func (e PickupStatus) Valid() bool {
+	switch e {
+	case PickupStatusCancelled:
+		return true
+	case PickupStatusConfirmed:
+		return true
+	case PickupStatusFailed:
+		return true
+	case PickupStatusPickedUp:
+		return true
+	case PickupStatusRequested:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ProofFormat.
+const (
+	ProofFormatPdf ProofFormat = "pdf"
+	ProofFormatPng ProofFormat = "png"
+)
+
+// Valid indicates whether the value is a known member of the ProofFormat enum.
+func (e ProofFormat) Valid() bool {
+	switch e {
+	case ProofFormatPdf:
+		return true
+	case ProofFormatPng:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ServicePointKind.
+const (
+	ServicePointKindDepot      ServicePointKind = "depot"
+	ServicePointKindLocker     ServicePointKind = "locker"
+	ServicePointKindPostOffice ServicePointKind = "post_office"
+	ServicePointKindShop       ServicePointKind = "shop"
+)
+
+// Valid indicates whether the value is a known member of the ServicePointKind enum.
+func (e ServicePointKind) Valid() bool {
+	switch e {
+	case ServicePointKindDepot:
+		return true
+	case ServicePointKindLocker:
+		return true
+	case ServicePointKindPostOffice:
+		return true
+	case ServicePointKindShop:
 		return true
 	default:
 		return false
@@ -272,6 +383,48 @@ func (e SignatureOption) Valid() bool {
 	case SignatureOptionNone:
 		return true
 	case SignatureOptionRecipient:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubscriptionEvent.
+const (
+	SubscriptionEventTrackingDelivered SubscriptionEvent = "tracking_delivered"
+	SubscriptionEventTrackingException SubscriptionEvent = "tracking_exception"
+	SubscriptionEventTrackingUpdated   SubscriptionEvent = "tracking_updated"
+)
+
+// Valid indicates whether the value is a known member of the SubscriptionEvent enum.
+func (e SubscriptionEvent) Valid() bool {
+	switch e {
+	case SubscriptionEventTrackingDelivered:
+		return true
+	case SubscriptionEventTrackingException:
+		return true
+	case SubscriptionEventTrackingUpdated:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SubscriptionStatus.
+const (
+	SubscriptionStatusActive    SubscriptionStatus = "active"
+	SubscriptionStatusEnded     SubscriptionStatus = "ended"
+	SubscriptionStatusSuspended SubscriptionStatus = "suspended"
+)
+
+// Valid indicates whether the value is a known member of the SubscriptionStatus enum.
+func (e SubscriptionStatus) Valid() bool {
+	switch e {
+	case SubscriptionStatusActive:
+		return true
+	case SubscriptionStatusEnded:
+		return true
+	case SubscriptionStatusSuspended:
 		return true
 	default:
 		return false
@@ -430,6 +583,27 @@ type Address struct {
 	TaxIds []TaxID `json:"taxIds,omitempty"`
 }
 
+// AddressCheck: What the carrier makes of an address.
+type AddressCheck struct {
+	// The address as the carrier writes it. Missing if it knows none.
+	Address *PlaceAddress `json:"address,omitempty"`
+
+	// What was changed, and what is wrong.
+	Messages []Warning `json:"messages,omitempty"`
+
+	// true for a home, false for a business. Missing if it is not known.
+	Residential *bool `json:"residential,omitempty"`
+
+	// What the carrier makes of an address. New values may come.
+	Status AddressStatus `json:"status,omitempty"`
+
+	// The addresses that may be meant, if there are several.
+	Suggestions []PlaceAddress `json:"suggestions,omitempty"`
+}
+
+// AddressStatus: What the carrier makes of an address. New values may come.
+type AddressStatus string
+
 // BatchEntry: The answer for one number of a batch. It has either tracking or error.
 type BatchEntry struct {
 	// Why there is no tracking.
@@ -557,6 +731,24 @@ type EstimatedDelivery struct {
 	To resilience.Time `json:"to,omitempty,omitzero"`
 }
 
+// ExportedEvent: One line of the export: an event, and the parcel that it happened to.
+type ExportedEvent struct {
+	// Where the export goes on behind this line.
+	Cursor string `json:"cursor,omitempty"`
+
+	// What happened.
+	Event *TrackingEvent `json:"event,omitempty"`
+
+	// The sender's reference of the shipment.
+	Reference string `json:"reference,omitempty"`
+
+	// The shipment that the parcel belongs to.
+	ShipmentID string `json:"shipmentId,omitempty"`
+
+	// The parcel's number.
+	TrackingNumber string `json:"trackingNumber,omitempty"`
+}
+
 // FieldProblem: What is wrong with one member of a request.
 type FieldProblem struct {
 	// The rule that it breaks, for programs, such as required or too_long.
@@ -620,6 +812,42 @@ type MaintenanceWindow struct {
 	StartsAt resilience.Time `json:"startsAt,omitempty,omitzero"`
 }
 
+// Manifest: What the driver signs for: the shipments that were handed over together.
+type Manifest struct {
+	// When it was made.
+	CreatedAt resilience.Time `json:"createdAt,omitempty,omitzero"`
+
+	// The day that it closes, as YYYY-MM-DD.
+	Date string `json:"date,omitempty"`
+
+	// The carrier's identifier of the manifest.
+	ID string `json:"id,omitempty"`
+
+	// How many parcels there are.
+	ParcelCount int `json:"parcelCount,omitempty"`
+
+	// How many shipments there are.
+	ShipmentCount int `json:"shipmentCount,omitempty"`
+
+	// The shipments that are on it.
+	ShipmentIds []string `json:"shipmentIds,omitempty"`
+
+	// Whether more shipments can be put on a manifest. New values may come.
+	Status ManifestStatus `json:"status,omitempty"`
+}
+
+// ManifestRequest: The day to close, and the shipments to hand over.
+type ManifestRequest struct {
+	// The day to close as YYYY-MM-DD, not before today.
+	Date string `json:"date"`
+
+	// The shipments, all open ones of the day if it is left out.
+	ShipmentIds []string `json:"shipmentIds,omitempty"`
+}
+
+// ManifestStatus: Whether more shipments can be put on a manifest. New values may come.
+type ManifestStatus string
+
 // Money: An amount of money. It is a decimal string, so that nothing is lost to rounding.
 type Money struct {
 	// The amount as a decimal number with a point, such as 12.50.
@@ -633,6 +861,18 @@ type Money struct {
 
 // NonDelivery: What to do if it cannot be delivered. It comes back, if this is left out.
 type NonDelivery string
+
+// OpeningHours: When a place is open on a day of the week.
+type OpeningHours struct {
+	// The day of the week, in English and small letters.
+	Day string `json:"day,omitempty"`
+
+	// From when, as HH:MM.
+	From string `json:"from,omitempty"`
+
+	// Until when, as HH:MM. 24:00 is midnight.
+	To string `json:"to,omitempty"`
+}
 
 // Parcel: One parcel of a shipment.
 type Parcel struct {
@@ -667,6 +907,75 @@ type ParcelResult struct {
 	Weight *Weight `json:"weight,omitempty"`
 }
 
+// Pickup: A driver who comes to collect parcels.
+type Pickup struct {
+	// Where the driver comes.
+	Address *PlaceAddress `json:"address,omitempty"`
+
+	// When it was cancelled.
+	CancelledAt resilience.Time `json:"cancelledAt,omitempty,omitzero"`
+
+	// What the pickup costs.
+	Charge *Money `json:"charge,omitempty"`
+
+	// What the driver says at the door.
+	Confirmation string `json:"confirmation,omitempty"`
+
+	// When it was ordered.
+	CreatedAt resilience.Time `json:"createdAt,omitempty,omitzero"`
+
+	// The day as YYYY-MM-DD, at the address.
+	Date string `json:"date,omitempty"`
+
+	// The start of the time window, as HH:MM at the address.
+	From string `json:"from,omitempty"`
+
+	// The carrier's identifier of the pickup.
+	ID string `json:"id,omitempty"`
+
+	// How many parcels there are.
+	ParcelCount int `json:"parcelCount,omitempty"`
+
+	// The shipments that are to be collected.
+	ShipmentIds []string `json:"shipmentIds,omitempty"`
+
+	// How far a pickup has come. New values may come.
+	Status PickupStatus `json:"status,omitempty"`
+
+	// The end of the time window, as HH:MM at the address.
+	To string `json:"to,omitempty"`
+}
+
+// PickupRequest: Where a driver is to come, when, and what for.
+type PickupRequest struct {
+	// Where the parcels are.
+	Address Address `json:"address"`
+
+	// The day as YYYY-MM-DD, at the address.
+	Date string `json:"date"`
+
+	// From when the parcels are ready, as HH:MM in the time of the address.
+	From string `json:"from"`
+
+	// A note for the driver, up to 140 characters.
+	Instructions *string `json:"instructions,omitempty"`
+
+	// How many parcels there are, 1 to 1000.
+	ParcelCount int `json:"parcelCount"`
+
+	// The shipments that are to be collected, if they are known already.
+	ShipmentIds []string `json:"shipmentIds,omitempty"`
+
+	// Until when somebody is there, as HH:MM in the time of the address, at least an hour after from.
+	To string `json:"to"`
+
+	// What they weigh together.
+	Weight *Weight `json:"weight,omitempty"`
+}
+
+// PickupStatus: How far a pickup has come. New values may come.
+type PickupStatus string
+
 // Place: A place on the way of a parcel. Seldom is every member known.
 type Place struct {
 	// The town.
@@ -689,6 +998,48 @@ type Place struct {
 
 	// The state, province or county.
 	Region string `json:"region,omitempty"`
+}
+
+// PlaceAddress: An address as the carrier writes it.
+type PlaceAddress struct {
+	// The town.
+	City string `json:"city,omitempty"`
+
+	// The company.
+	Company string `json:"company,omitempty"`
+
+	// The country, by its ISO 3166-1 alpha-2 code.
+	Country string `json:"country,omitempty"`
+
+	// Street and number.
+	Line1 string `json:"line1,omitempty"`
+
+	// Building, floor or flat.
+	Line2 string `json:"line2,omitempty"`
+
+	// Whatever else the address needs.
+	Line3 string `json:"line3,omitempty"`
+
+	// The person or shop.
+	Name string `json:"name,omitempty"`
+
+	// The postal code.
+	PostalCode string `json:"postalCode,omitempty"`
+
+	// State, province or county.
+	Region string `json:"region,omitempty"`
+}
+
+// PriceLine: A part of a price.
+type PriceLine struct {
+	// How much it is.
+	Amount *Money `json:"amount,omitempty"`
+
+	// The kind of charge, for programs, such as base or insurance. New values may come.
+	Code string `json:"code,omitempty"`
+
+	// The charge in words.
+	Description string `json:"description,omitempty"`
 }
 
 // Problem: What went wrong, as problem details (RFC 9457) with a code for programs.
@@ -716,6 +1067,99 @@ type Problem struct {
 
 	// A URI for the kind of problem. about:blank means that the status says it all.
 	Type string `json:"type,omitempty"`
+}
+
+// ProofFormat: PDF for the files, PNG for screens. New values may come.
+type ProofFormat string
+
+// Rate: What one service would cost.
+type Rate struct {
+	// What the price is made of.
+	Charges []PriceLine `json:"charges,omitempty"`
+
+	// When the parcel is expected, as a day and a time window where one is known.
+	EstimatedDelivery *EstimatedDelivery `json:"estimatedDelivery,omitempty"`
+
+	// Until when it can be bought at this price.
+	ExpiresAt resilience.Time `json:"expiresAt,omitempty,omitzero"`
+
+	// The identifier of the rate, for rateId of createShipment.
+	ID string `json:"id,omitempty"`
+
+	// What it costs in all.
+	Price *Money `json:"price,omitempty"`
+
+	// The service, for service of createShipment.
+	Service string `json:"service,omitempty"`
+
+	// The service in words.
+	ServiceName string `json:"serviceName,omitempty"`
+}
+
+// RateList: What the services would cost, the cheapest first.
+type RateList struct {
+	// One rate for each service that can carry the parcels.
+	Rates []Rate `json:"rates,omitempty"`
+
+	// Why services are left out.
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// RateRequest: What is to be sent, from where, and to whom.
+type RateRequest struct {
+	// Where the parcels come from.
+	From Address `json:"from"`
+
+	// Insurance of the whole shipment, to be part of the price.
+	Insurance *Insurance `json:"insurance,omitempty"`
+
+	// The parcels, 1 to 40.
+	Parcels []Parcel `json:"parcels"`
+
+	// The services to ask for, all of them if it is left out.
+	Services []string `json:"services,omitempty"`
+
+	// The day of dispatch as YYYY-MM-DD, today if it is left out.
+	ShipDate *string `json:"shipDate,omitempty"`
+
+	// Where the parcels go.
+	To Address `json:"to"`
+}
+
+// ServicePoint: A shop or locker where parcels are handed in and fetched.
+type ServicePoint struct {
+	// Where it is.
+	Address *PlaceAddress `json:"address,omitempty"`
+
+	// How far it is from the postal code, in metres.
+	DistanceMetres int `json:"distanceMetres,omitempty"`
+
+	// The identifier, for servicePointId of createShipment.
+	ID string `json:"id,omitempty"`
+
+	// What kind of place it is. New values may come.
+	Kind ServicePointKind `json:"kind,omitempty"`
+
+	// Degrees north of the equator, WGS 84.
+	Latitude *float64 `json:"latitude,omitempty"`
+
+	// Degrees east of Greenwich, WGS 84.
+	Longitude *float64 `json:"longitude,omitempty"`
+
+	// The name on the door.
+	Name string `json:"name,omitempty"`
+
+	// When it is open. Empty if that is not known.
+	OpeningHours []OpeningHours `json:"openingHours,omitempty"`
+}
+
+// ServicePointKind: What kind of place it is. New values may come.
+type ServicePointKind string
+
+// ServicePointList: Service points, the nearest first.
+type ServicePointList struct {
+	// The service points.
+	Items []ServicePoint `json:"items,omitempty"`
 }
 
 // ServiceState: Whether the API works. New values may come.
@@ -778,6 +1222,21 @@ type ShipmentList struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
+// ShipmentQuote: What createShipment would make of a shipment.
+type ShipmentQuote struct {
+	// What it would cost.
+	Charge *Money `json:"charge,omitempty"`
+
+	// When the parcel is expected, as a day and a time window where one is known.
+	EstimatedDelivery *EstimatedDelivery `json:"estimatedDelivery,omitempty"`
+
+	// The service that would be bought.
+	Service string `json:"service,omitempty"`
+
+	// What the carrier would change or could not do.
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
 // ShipmentRequest: A shipment to buy, of one or more parcels that go to one address.
 type ShipmentRequest struct {
 	// What the driver collects at the door.
@@ -800,6 +1259,10 @@ type ShipmentRequest struct {
 
 	// The parcels, 1 to 40.
 	Parcels []Parcel `json:"parcels"`
+
+	// The rate to buy at, as quoteRates returned it for this service. The price of the day,
+	// if it is left out.
+	RateID *string `json:"rateId,omitempty"`
 
 	// Your own name for the shipment, such as an order number, 1 to 64 characters. It is
 	// printed on the label.
@@ -847,6 +1310,61 @@ type Status struct {
 	// The carrier's clock.
 	Time resilience.Time `json:"time,omitempty,omitzero"`
 }
+
+// Subscription: A subscription, without its secrets.
+type Subscription struct {
+	// When it was made.
+	CreatedAt resilience.Time `json:"createdAt,omitempty,omitzero"`
+
+	// The note that was given.
+	Description string `json:"description,omitempty"`
+
+	// What is told of.
+	Events []SubscriptionEvent `json:"events,omitempty"`
+
+	// The carrier's identifier of the subscription.
+	ID string `json:"id,omitempty"`
+
+	// Whether notifications are sent. They are suspended after 3 days of failures. New values may come.
+	Status SubscriptionStatus `json:"status,omitempty"`
+
+	// Where notifications are posted.
+	URL string `json:"url,omitempty"`
+}
+
+// SubscriptionEvent: What a notification tells: a delivery; a delay, a failed attempt, an exception, a return
+// or a loss; or whatever else happened to a parcel. New values may come.
+type SubscriptionEvent string
+
+// SubscriptionList: One page of subscriptions, the newest first.
+type SubscriptionList struct {
+	// The subscriptions of this page.
+	Items []Subscription `json:"items,omitempty"`
+
+	// The cursor of the next page. Missing or null on the last page.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// SubscriptionRequest: Where to post what happens to parcels, and how to sign it.
+type SubscriptionRequest struct {
+	// A note of your own, up to 140 characters.
+	Description *string `json:"description,omitempty"`
+
+	// What to tell of, everything if it is left out.
+	Events []SubscriptionEvent `json:"events,omitempty"`
+
+	// What notifications are signed with, 16 to 128 printable characters. It is never shown again.
+	Secret resilience.Secret `json:"secret"`
+
+	// Further secrets, up to 3, while they rotate. Each notification has a signature for each.
+	Secrets []resilience.Secret `json:"secrets,omitempty"`
+
+	// Where to post. It has https, and no user or fragment.
+	URL string `json:"url"`
+}
+
+// SubscriptionStatus: Whether notifications are sent. They are suspended after 3 days of failures. New values may come.
+type SubscriptionStatus string
 
 // TaxID: A tax number of a sender or a recipient.
 type TaxID struct {
@@ -950,6 +1468,15 @@ type TrackingEvent struct {
 	TrackingNumber string `json:"trackingNumber,omitempty"`
 }
 
+// TrackingList: One page of parcels, the newest first.
+type TrackingList struct {
+	// The parcels of this page.
+	Items []Tracking `json:"items,omitempty"`
+
+	// The cursor of the next page. Missing or null on the last page.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
 // TrackingParcel: One parcel of a shipment that has several.
 type TrackingParcel struct {
 	// When this parcel was handed over.
@@ -967,6 +1494,21 @@ type TrackingParcel struct {
 
 // TrackingStatus: How far a parcel has come. New values may come; treat one that you do not know as unknown.
 type TrackingStatus string
+
+// TrackingUpdate: A notification of the callback trackingUpdated.
+type TrackingUpdate struct {
+	// The parcel, as it was then.
+	Data *Tracking `json:"data,omitempty"`
+
+	// The identifier of the notification, the same each time that it is delivered.
+	ID string `json:"id,omitempty"`
+
+	// When it happened.
+	OccurredAt resilience.Time `json:"occurredAt,omitempty,omitzero"`
+
+	// What it tells. New values may come.
+	Type SubscriptionEvent `json:"type,omitempty"`
+}
 
 // Warning: Something about a shipment that the sender should know.
 type Warning struct {
@@ -1449,6 +1991,52 @@ func validateLengthUnit(v *LengthUnit, errs *resilience.FieldErrors) {
 
 // Validate says what the API would refuse in v, as far as its description
 // lets us know: nil, or [resilience.FieldErrors] with every fault.
+func (v ManifestRequest) Validate() error {
+	var errs resilience.FieldErrors
+	validateManifestRequest(&v, &errs)
+	return errs.Err()
+}
+
+func validateManifestRequest(v *ManifestRequest, errs *resilience.FieldErrors) {
+	{
+		v := &v.Date
+		n := len(*errs)
+		if !matches("^[0-9]{4}-[0-9]{2}-[0-9]{2}$", *v) {
+			errs.Add("", "pattern", "must match ^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+		}
+		within(errs, n, "date")
+	}
+	if v := &v.ShipmentIds; len(*v) != 0 {
+		n := len(*errs)
+		if len(*v) < 1 {
+			errs.Add("", "minItems", "must have at least 1 item")
+		}
+		if len(*v) > 500 {
+			errs.Add("", "maxItems", "must have at most 500 items")
+		}
+		if hasRepeats(*v) {
+			errs.Add("", "uniqueItems", "must not have an item twice")
+		}
+		for i := range *v {
+			v, n := &(*v)[i], len(*errs)
+			if *v == "" {
+				errs.Add("", "minLength", "must not be empty")
+			}
+			if utf8.RuneCountInString(*v) > 64 {
+				errs.Add("", "maxLength", "must have at most 64 characters")
+			}
+			if !matches("^[A-Za-z0-9_-]+$", *v) {
+				errs.Add("", "pattern", "must match ^[A-Za-z0-9_-]+$")
+			}
+			within(errs, n, strconv.Itoa(i))
+		}
+		within(errs, n, "shipmentIds")
+	}
+
+}
+
+// Validate says what the API would refuse in v, as far as its description
+// lets us know: nil, or [resilience.FieldErrors] with every fault.
 func (v Money) Validate() error {
 	var errs resilience.FieldErrors
 	validateMoney(&v, &errs)
@@ -1537,6 +2125,188 @@ func validateParcel(v *Parcel, errs *resilience.FieldErrors) {
 
 // Validate says what the API would refuse in v, as far as its description
 // lets us know: nil, or [resilience.FieldErrors] with every fault.
+func (v PickupRequest) Validate() error {
+	var errs resilience.FieldErrors
+	validatePickupRequest(&v, &errs)
+	return errs.Err()
+}
+
+func validatePickupRequest(v *PickupRequest, errs *resilience.FieldErrors) {
+	{
+		v := &v.Address
+		n := len(*errs)
+		_ = v
+		validateAddress(v, errs)
+		within(errs, n, "address")
+	}
+	{
+		v := &v.Date
+		n := len(*errs)
+		if !matches("^[0-9]{4}-[0-9]{2}-[0-9]{2}$", *v) {
+			errs.Add("", "pattern", "must match ^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+		}
+		within(errs, n, "date")
+	}
+	{
+		v := &v.From
+		n := len(*errs)
+		if !matches("^([01][0-9]|2[0-3]):[0-5][0-9]$", *v) {
+			errs.Add("", "pattern", "must match ^([01][0-9]|2[0-3]):[0-5][0-9]$")
+		}
+		within(errs, n, "from")
+	}
+	if v := v.Instructions; v != nil {
+		n := len(*errs)
+		if utf8.RuneCountInString(*v) > 140 {
+			errs.Add("", "maxLength", "must have at most 140 characters")
+		}
+		within(errs, n, "instructions")
+	}
+	{
+		v := &v.ParcelCount
+		n := len(*errs)
+		if !(float64(*v) >= 1) {
+			errs.Add("", "minimum", "must be at least 1")
+		}
+		if !(float64(*v) <= 1000) {
+			errs.Add("", "maximum", "must be at most 1000")
+		}
+		within(errs, n, "parcelCount")
+	}
+	if v := &v.ShipmentIds; len(*v) != 0 {
+		n := len(*errs)
+		if len(*v) < 1 {
+			errs.Add("", "minItems", "must have at least 1 item")
+		}
+		if len(*v) > 500 {
+			errs.Add("", "maxItems", "must have at most 500 items")
+		}
+		if hasRepeats(*v) {
+			errs.Add("", "uniqueItems", "must not have an item twice")
+		}
+		for i := range *v {
+			v, n := &(*v)[i], len(*errs)
+			if *v == "" {
+				errs.Add("", "minLength", "must not be empty")
+			}
+			if utf8.RuneCountInString(*v) > 64 {
+				errs.Add("", "maxLength", "must have at most 64 characters")
+			}
+			if !matches("^[A-Za-z0-9_-]+$", *v) {
+				errs.Add("", "pattern", "must match ^[A-Za-z0-9_-]+$")
+			}
+			within(errs, n, strconv.Itoa(i))
+		}
+		within(errs, n, "shipmentIds")
+	}
+	{
+		v := &v.To
+		n := len(*errs)
+		if !matches("^([01][0-9]|2[0-3]):[0-5][0-9]$", *v) {
+			errs.Add("", "pattern", "must match ^([01][0-9]|2[0-3]):[0-5][0-9]$")
+		}
+		within(errs, n, "to")
+	}
+	if v := v.Weight; v != nil {
+		n := len(*errs)
+		_ = v
+		validateWeight(v, errs)
+		within(errs, n, "weight")
+	}
+
+}
+
+func validateProofFormat(v *ProofFormat, errs *resilience.FieldErrors) {
+	if !v.Valid() {
+		errs.Add("", "enum", "must be one of pdf, png")
+	}
+
+}
+
+// Validate says what the API would refuse in v, as far as its description
+// lets us know: nil, or [resilience.FieldErrors] with every fault.
+func (v RateRequest) Validate() error {
+	var errs resilience.FieldErrors
+	validateRateRequest(&v, &errs)
+	return errs.Err()
+}
+
+func validateRateRequest(v *RateRequest, errs *resilience.FieldErrors) {
+	{
+		v := &v.From
+		n := len(*errs)
+		_ = v
+		validateAddress(v, errs)
+		within(errs, n, "from")
+	}
+	if v := v.Insurance; v != nil {
+		n := len(*errs)
+		_ = v
+		validateInsurance(v, errs)
+		within(errs, n, "insurance")
+	}
+	if v := &v.Parcels; *v != nil {
+		n := len(*errs)
+		if len(*v) < 1 {
+			errs.Add("", "minItems", "must have at least 1 item")
+		}
+		if len(*v) > 40 {
+			errs.Add("", "maxItems", "must have at most 40 items")
+		}
+		for i := range *v {
+			v, n := &(*v)[i], len(*errs)
+			validateParcel(v, errs)
+			within(errs, n, strconv.Itoa(i))
+		}
+		within(errs, n, "parcels")
+	} else {
+		missing(errs, "parcels")
+	}
+	if v := &v.Services; len(*v) != 0 {
+		n := len(*errs)
+		if len(*v) < 1 {
+			errs.Add("", "minItems", "must have at least 1 item")
+		}
+		if len(*v) > 20 {
+			errs.Add("", "maxItems", "must have at most 20 items")
+		}
+		if hasRepeats(*v) {
+			errs.Add("", "uniqueItems", "must not have an item twice")
+		}
+		for i := range *v {
+			v, n := &(*v)[i], len(*errs)
+			if *v == "" {
+				errs.Add("", "minLength", "must not be empty")
+			}
+			if utf8.RuneCountInString(*v) > 40 {
+				errs.Add("", "maxLength", "must have at most 40 characters")
+			}
+			if !matches("^[a-z0-9_]+$", *v) {
+				errs.Add("", "pattern", "must match ^[a-z0-9_]+$")
+			}
+			within(errs, n, strconv.Itoa(i))
+		}
+		within(errs, n, "services")
+	}
+	if v := v.ShipDate; v != nil {
+		n := len(*errs)
+		if !matches("^[0-9]{4}-[0-9]{2}-[0-9]{2}$", *v) {
+			errs.Add("", "pattern", "must match ^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+		}
+		within(errs, n, "shipDate")
+	}
+	{
+		v := &v.To
+		n := len(*errs)
+		_ = v
+		validateAddress(v, errs)
+		within(errs, n, "to")
+	}
+
+}
+
+// Validate says what the API would refuse in v, as far as its description
+// lets us know: nil, or [resilience.FieldErrors] with every fault.
 func (v ShipmentRequest) Validate() error {
 	var errs resilience.FieldErrors
 	validateShipmentRequest(&v, &errs)
@@ -1598,6 +2368,19 @@ func validateShipmentRequest(v *ShipmentRequest, errs *resilience.FieldErrors) {
 		within(errs, n, "parcels")
 	} else {
 		missing(errs, "parcels")
+	}
+	if v := v.RateID; v != nil {
+		n := len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 64 {
+			errs.Add("", "maxLength", "must have at most 64 characters")
+		}
+		if !matches("^[A-Za-z0-9_-]+$", *v) {
+			errs.Add("", "pattern", "must match ^[A-Za-z0-9_-]+$")
+		}
+		within(errs, n, "rateId")
 	}
 	if v := &v.Reference; *v != "" {
 		n := len(*errs)
@@ -1670,6 +2453,106 @@ func validateShipmentRequest(v *ShipmentRequest, errs *resilience.FieldErrors) {
 func validateSignatureOption(v *SignatureOption, errs *resilience.FieldErrors) {
 	if !v.Valid() {
 		errs.Add("", "enum", "must be one of none, any, recipient, adult")
+	}
+
+}
+
+func validateSubscriptionEvent(v *SubscriptionEvent, errs *resilience.FieldErrors) {
+	if !v.Valid() {
+		errs.Add("", "enum", "must be one of tracking_updated, tracking_delivered, tracking_exception")
+	}
+
+}
+
+// Validate says what the API would refuse in v, as far as its description
+// lets us know: nil, or [resilience.FieldErrors] with every fault.
+func (v SubscriptionRequest) Validate() error {
+	var errs resilience.FieldErrors
+	validateSubscriptionRequest(&v, &errs)
+	return errs.Err()
+}
+
+func validateSubscriptionRequest(v *SubscriptionRequest, errs *resilience.FieldErrors) {
+	if v := v.Description; v != nil {
+		n := len(*errs)
+		if utf8.RuneCountInString(*v) > 140 {
+			errs.Add("", "maxLength", "must have at most 140 characters")
+		}
+		within(errs, n, "description")
+	}
+	if v := &v.Events; len(*v) != 0 {
+		n := len(*errs)
+		if len(*v) < 1 {
+			errs.Add("", "minItems", "must have at least 1 item")
+		}
+		if len(*v) > 20 {
+			errs.Add("", "maxItems", "must have at most 20 items")
+		}
+		if hasRepeats(*v) {
+			errs.Add("", "uniqueItems", "must not have an item twice")
+		}
+		for i := range *v {
+			v, n := &(*v)[i], len(*errs)
+			validateSubscriptionEvent(v, errs)
+			within(errs, n, strconv.Itoa(i))
+		}
+		within(errs, n, "events")
+	}
+	if v := &v.Secret; *v != "" {
+		n := len(*errs)
+		{
+			v := (*string)(v)
+			if utf8.RuneCountInString(*v) < 16 {
+				errs.Add("", "minLength", "must have at least 16 characters")
+			}
+			if utf8.RuneCountInString(*v) > 128 {
+				errs.Add("", "maxLength", "must have at most 128 characters")
+			}
+			if !matches("^[\\x21-\\x7E]+$", *v) {
+				errs.Add("", "pattern", "must match ^[\\x21-\\x7E]+$")
+			}
+		}
+		within(errs, n, "secret")
+	} else {
+		missing(errs, "secret")
+	}
+	if v := &v.Secrets; len(*v) != 0 {
+		n := len(*errs)
+		if len(*v) < 1 {
+			errs.Add("", "minItems", "must have at least 1 item")
+		}
+		if len(*v) > 3 {
+			errs.Add("", "maxItems", "must have at most 3 items")
+		}
+		for i := range *v {
+			v, n := &(*v)[i], len(*errs)
+			{
+				v := (*string)(v)
+				if utf8.RuneCountInString(*v) < 16 {
+					errs.Add("", "minLength", "must have at least 16 characters")
+				}
+				if utf8.RuneCountInString(*v) > 128 {
+					errs.Add("", "maxLength", "must have at most 128 characters")
+				}
+				if !matches("^[\\x21-\\x7E]+$", *v) {
+					errs.Add("", "pattern", "must match ^[\\x21-\\x7E]+$")
+				}
+			}
+			within(errs, n, strconv.Itoa(i))
+		}
+		within(errs, n, "secrets")
+	}
+	if v := &v.URL; *v != "" {
+		n := len(*errs)
+		if utf8.RuneCountInString(*v) < 8 {
+			errs.Add("", "minLength", "must have at least 8 characters")
+		}
+		if utf8.RuneCountInString(*v) > 2048 {
+			errs.Add("", "maxLength", "must have at most 2048 characters")
+		}
+		within(errs, n, "url")
+	} else {
+		missing(errs, "url")
 	}
 
 }
@@ -1764,11 +2647,32 @@ var patterns = newPatterns(
 	"^[A-Z]{2}$",
 	"^[A-Z]{3}$",
 	"^[0-9]+$",
+	"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+	"^[A-Za-z0-9_-]+$",
 	"^[0-9]+(\\.[0-9]+)?$",
+	"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+	"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+	"^[A-Za-z0-9_-]+$",
+	"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+	"^[a-z0-9_]+$",
+	"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+	"^[A-Za-z0-9_-]+$",
 	"^[^\\x00-\\x1F\\x7F]+$",
 	"^[a-z0-9_]+$",
 	"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+	"^[\\x21-\\x7E]+$",
+	"^[\\x21-\\x7E]+$",
 )
+
+// ListServicePointsParams has the parameters of ListServicePoints that are not in its path.
+type ListServicePointsParams struct {
+	// The country, by its ISO 3166-1 alpha-2 code in capitals.
+	Country CountryCode `json:"country"`
+	// The postal code to search around, up to 12 characters.
+	PostalCode string `json:"postalCode"`
+	// The most service points to return, 1 to 50.
+	Limit *int `json:"limit,omitempty"`
+}
 
 // ListShipmentsParams has the parameters of ListShipments that are not in its path.
 type ListShipmentsParams struct {
@@ -1790,13 +2694,58 @@ type GetLabelParams struct {
 	Format *LabelFormat `json:"format,omitempty"`
 }
 
+// ListSubscriptionsParams has the parameters of ListSubscriptions that are not in its path.
+type ListSubscriptionsParams struct {
+	// The most subscriptions that a page has, 1 to 100.
+	Limit *int `json:"limit,omitempty"`
+	// The nextCursor of the page before. Leave it out for the first page.
+	Cursor *string `json:"cursor,omitempty"`
+}
+
+// SearchTrackingParams has the parameters of SearchTracking that are not in its path.
+type SearchTrackingParams struct {
+	// The sender's reference of the shipment, as it was given.
+	Reference string `json:"reference"`
+	// The most parcels that a page has, 1 to 100.
+	Limit *int `json:"limit,omitempty"`
+	// The nextCursor of the page before. Leave it out for the first page.
+	Cursor *string `json:"cursor,omitempty"`
+}
+
+// ExportTrackingEventsParams has the parameters of ExportTrackingEvents that are not in its path.
+type ExportTrackingEventsParams struct {
+	// Only events that the carrier learnt of at this time or later. It is ignored beside a cursor.
+	Since *resilience.Time `json:"since,omitempty"`
+	// The cursor of the last line that you have. Leave it out to begin.
+	Cursor *string `json:"cursor,omitempty"`
+}
+
+// GetProofOfDeliveryParams has the parameters of GetProofOfDelivery that are not in its path.
+type GetProofOfDeliveryParams struct {
+	// The format of the document, pdf if it is left out.
+	Format *ProofFormat `json:"format,omitempty"`
+}
+
 // operationPatterns has every pattern of parameters and of bodies in place.
 var operationPatterns = newPatterns(
 	"^[\\x20-\\x7E]+$",
 	"^[\\x20-\\x7E]+$",
 	"^[A-Za-z0-9_-]+$",
+	"^[\\x20-\\x7E]+$",
+	"^[\\x20-\\x7E]+$",
 	"^[A-Za-z0-9_-]+$",
 	"^[A-Za-z0-9_-]+$",
+	"^[A-Za-z0-9 -]*$",
+	"^[A-Za-z0-9 -]*$",
+	"^[\\x20-\\x7E]+$",
+	"^[\\x20-\\x7E]+$",
+	"^[A-Za-z0-9_-]+$",
+	"^[A-Za-z0-9_-]+$",
+	"^[A-Za-z0-9_-]+$",
+	"^[\\x20-\\x7E]+$",
+	"^[\\x20-\\x7E]+$",
+	"^[A-Za-z0-9_-]+$",
+	"^[A-Za-z0-9]+$",
 	"^[A-Za-z0-9]+$",
 )
 
@@ -1860,6 +2809,98 @@ func hasRepeats[T any](items []T) bool {
 }
 
 var (
+	// OpValidateAddress is POST /addresses/validate.
+	OpValidateAddress = &resilience.Operation{
+		ID:     "validateAddress",
+		Method: http.MethodPost,
+		Path:   "/addresses/validate",
+		Safety: resilience.SafetyRead,
+		Group:  "addresses",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpCreateManifest is POST /manifests.
+	OpCreateManifest = &resilience.Operation{
+		ID:        "createManifest",
+		Method:    http.MethodPost,
+		Path:      "/manifests",
+		Safety:    resilience.SafetyKeyed,
+		KeyHeader: "Idempotency-Key",
+		Group:     "manifests",
+		Success: []resilience.Success{
+			{Status: 201, ContentTypes: []string{"application/json"}},
+		},
+		Timeout:        60 * time.Second,
+		AttemptTimeout: 30 * time.Second,
+	}
+	// OpGetManifest is GET /manifests/{manifestId}.
+	OpGetManifest = &resilience.Operation{
+		ID:     "getManifest",
+		Method: http.MethodGet,
+		Path:   "/manifests/{manifestId}",
+		Safety: resilience.SafetyRead,
+		Group:  "manifests",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpCreatePickup is POST /pickups.
+	OpCreatePickup = &resilience.Operation{
+		ID:        "createPickup",
+		Method:    http.MethodPost,
+		Path:      "/pickups",
+		Safety:    resilience.SafetyKeyed,
+		KeyHeader: "Idempotency-Key",
+		Group:     "pickups",
+		Success: []resilience.Success{
+			{Status: 201, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpCancelPickup is DELETE /pickups/{pickupId}.
+	OpCancelPickup = &resilience.Operation{
+		ID:     "cancelPickup",
+		Method: http.MethodDelete,
+		Path:   "/pickups/{pickupId}",
+		Safety: resilience.SafetyIdempotent,
+		Group:  "pickups",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpGetPickup is GET /pickups/{pickupId}.
+	OpGetPickup = &resilience.Operation{
+		ID:     "getPickup",
+		Method: http.MethodGet,
+		Path:   "/pickups/{pickupId}",
+		Safety: resilience.SafetyRead,
+		Group:  "pickups",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpQuoteRates is POST /rates.
+	OpQuoteRates = &resilience.Operation{
+		ID:     "quoteRates",
+		Method: http.MethodPost,
+		Path:   "/rates",
+		Safety: resilience.SafetyRead,
+		Group:  "rates",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpListServicePoints is GET /service-points.
+	OpListServicePoints = &resilience.Operation{
+		ID:     "listServicePoints",
+		Method: http.MethodGet,
+		Path:   "/service-points",
+		Safety: resilience.SafetyRead,
+		Group:  "addresses",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
 	// OpListShipments is GET /shipments.
 	OpListShipments = &resilience.Operation{
 		ID:     "listShipments",
@@ -1885,6 +2926,17 @@ var (
 		},
 		Timeout:        60 * time.Second,
 		AttemptTimeout: 30 * time.Second,
+	}
+	// OpValidateShipment is POST /shipments/validate.
+	OpValidateShipment = &resilience.Operation{
+		ID:     "validateShipment",
+		Method: http.MethodPost,
+		Path:   "/shipments/validate",
+		Safety: resilience.SafetyRead,
+		Group:  "shipments",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
 	}
 	// OpGetShipment is GET /shipments/{shipmentId}.
 	OpGetShipment = &resilience.Operation{
@@ -1933,6 +2985,51 @@ var (
 			{Status: 200, ContentTypes: []string{"application/json"}},
 		},
 	}
+	// OpListSubscriptions is GET /subscriptions.
+	OpListSubscriptions = &resilience.Operation{
+		ID:     "listSubscriptions",
+		Method: http.MethodGet,
+		Path:   "/subscriptions",
+		Safety: resilience.SafetyRead,
+		Group:  "subscriptions",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpCreateSubscription is POST /subscriptions.
+	OpCreateSubscription = &resilience.Operation{
+		ID:        "createSubscription",
+		Method:    http.MethodPost,
+		Path:      "/subscriptions",
+		Safety:    resilience.SafetyKeyed,
+		KeyHeader: "Idempotency-Key",
+		Group:     "subscriptions",
+		Success: []resilience.Success{
+			{Status: 201, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpDeleteSubscription is DELETE /subscriptions/{subscriptionId}.
+	OpDeleteSubscription = &resilience.Operation{
+		ID:     "deleteSubscription",
+		Method: http.MethodDelete,
+		Path:   "/subscriptions/{subscriptionId}",
+		Safety: resilience.SafetyIdempotent,
+		Group:  "subscriptions",
+		Success: []resilience.Success{
+			{Status: 204},
+		},
+	}
+	// OpSearchTracking is GET /tracking.
+	OpSearchTracking = &resilience.Operation{
+		ID:     "searchTracking",
+		Method: http.MethodGet,
+		Path:   "/tracking",
+		Safety: resilience.SafetyRead,
+		Group:  "tracking",
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
 	// OpTrackBatch is POST /tracking/batch.
 	OpTrackBatch = &resilience.Operation{
 		ID:     "trackBatch",
@@ -1942,6 +3039,18 @@ var (
 		Group:  "tracking",
 		Success: []resilience.Success{
 			{Status: 200, ContentTypes: []string{"application/json"}},
+		},
+	}
+	// OpExportTrackingEvents is GET /tracking/events.
+	OpExportTrackingEvents = &resilience.Operation{
+		ID:     "exportTrackingEvents",
+		Method: http.MethodGet,
+		Path:   "/tracking/events",
+		Safety: resilience.SafetyRead,
+		Group:  "tracking",
+		Stream: true,
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/x-ndjson"}},
 		},
 	}
 	// OpGetTracking is GET /tracking/{trackingNumber}.
@@ -1955,20 +3064,237 @@ var (
 			{Status: 200, ContentTypes: []string{"application/json"}},
 		},
 	}
+	// OpGetProofOfDelivery is GET /tracking/{trackingNumber}/proof-of-delivery.
+	OpGetProofOfDelivery = &resilience.Operation{
+		ID:     "getProofOfDelivery",
+		Method: http.MethodGet,
+		Path:   "/tracking/{trackingNumber}/proof-of-delivery",
+		Safety: resilience.SafetyRead,
+		Group:  "documents",
+		Stream: true,
+		Success: []resilience.Success{
+			{Status: 200, ContentTypes: []string{"application/pdf", "image/png"}},
+			{Status: 202, ContentTypes: []string{"application/json"}, Kind: resilience.NotReadyAnswer},
+		},
+	}
 )
 
 // Operations returns the table of all operations.
 func Operations() []*resilience.Operation {
 	return []*resilience.Operation{
+		OpValidateAddress,
+		OpCreateManifest,
+		OpGetManifest,
+		OpCreatePickup,
+		OpCancelPickup,
+		OpGetPickup,
+		OpQuoteRates,
+		OpListServicePoints,
 		OpListShipments,
 		OpCreateShipment,
+		OpValidateShipment,
 		OpGetShipment,
 		OpCancelShipment,
 		OpGetLabel,
 		OpGetStatus,
+		OpListSubscriptions,
+		OpCreateSubscription,
+		OpDeleteSubscription,
+		OpSearchTracking,
 		OpTrackBatch,
+		OpExportTrackingEvents,
 		OpGetTracking,
+		OpGetProofOfDelivery,
 	}
+}
+
+// NewValidateAddressRequest builds the request of POST /addresses/validate. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewValidateAddressRequest(body Address) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	{
+		v := &body
+		validateAddress(v, errs)
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	data, err := json.Marshal(&body)
+	if err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/addresses/validate", Body: data, ContentType: "application/json", Model: &body}, nil
+}
+
+// NewCreateManifestRequest builds the request of POST /manifests. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewCreateManifestRequest(body ManifestRequest) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	{
+		v := &body
+		validateManifestRequest(v, errs)
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	data, err := json.Marshal(&body)
+	if err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/manifests", Body: data, ContentType: "application/json", Model: &body}, nil
+}
+
+// NewGetManifestRequest builds the request of GET /manifests/{manifestId}. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewGetManifestRequest(manifestID string) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	manifestIDSegment, ok := segment(errs, "manifestId", manifestID)
+	if ok {
+		v, n := &manifestID, len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 64 {
+			errs.Add("", "maxLength", "must have at most 64 characters")
+		}
+		if !matches("^[A-Za-z0-9_-]+$", *v) {
+			errs.Add("", "pattern", "must match ^[A-Za-z0-9_-]+$")
+		}
+		named(errs, n, "manifestId")
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/manifests/" + manifestIDSegment}, nil
+}
+
+// NewCreatePickupRequest builds the request of POST /pickups. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewCreatePickupRequest(body PickupRequest) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	{
+		v := &body
+		validatePickupRequest(v, errs)
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	data, err := json.Marshal(&body)
+	if err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/pickups", Body: data, ContentType: "application/json", Model: &body}, nil
+}
+
+// NewCancelPickupRequest builds the request of DELETE /pickups/{pickupId}. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewCancelPickupRequest(pickupID string) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	pickupIDSegment, ok := segment(errs, "pickupId", pickupID)
+	if ok {
+		v, n := &pickupID, len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 64 {
+			errs.Add("", "maxLength", "must have at most 64 characters")
+		}
+		if !matches("^[A-Za-z0-9_-]+$", *v) {
+			errs.Add("", "pattern", "must match ^[A-Za-z0-9_-]+$")
+		}
+		named(errs, n, "pickupId")
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/pickups/" + pickupIDSegment}, nil
+}
+
+// NewGetPickupRequest builds the request of GET /pickups/{pickupId}. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewGetPickupRequest(pickupID string) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	pickupIDSegment, ok := segment(errs, "pickupId", pickupID)
+	if ok {
+		v, n := &pickupID, len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 64 {
+			errs.Add("", "maxLength", "must have at most 64 characters")
+		}
+		if !matches("^[A-Za-z0-9_-]+$", *v) {
+			errs.Add("", "pattern", "must match ^[A-Za-z0-9_-]+$")
+		}
+		named(errs, n, "pickupId")
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/pickups/" + pickupIDSegment}, nil
+}
+
+// NewQuoteRatesRequest builds the request of POST /rates. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewQuoteRatesRequest(body RateRequest) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	{
+		v := &body
+		validateRateRequest(v, errs)
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	data, err := json.Marshal(&body)
+	if err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/rates", Body: data, ContentType: "application/json", Model: &body}, nil
+}
+
+// NewListServicePointsRequest builds the request of GET /service-points. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewListServicePointsRequest(params ListServicePointsParams) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	var query string
+	{
+		v := &params.Country
+		n := len(*errs)
+		validateCountryCode(v, errs)
+		named(errs, n, "country")
+		query = join(query, "&", styled(errs, "form", true, false, "country", "", *v, runtime.ParamLocationQuery))
+	}
+	if v := &params.PostalCode; *v != "" {
+		n := len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 12 {
+			errs.Add("", "maxLength", "must have at most 12 characters")
+		}
+		if !matches("^[A-Za-z0-9 -]*$", *v) {
+			errs.Add("", "pattern", "must match ^[A-Za-z0-9 -]*$")
+		}
+		named(errs, n, "postalCode")
+		query = join(query, "&", styled(errs, "form", true, false, "postalCode", "", *v, runtime.ParamLocationQuery))
+	} else {
+		errs.Add("postalCode", "required", "is required")
+	}
+	if v := params.Limit; v != nil {
+		n := len(*errs)
+		if !(float64(*v) >= 1) {
+			errs.Add("", "minimum", "must be at least 1")
+		}
+		if !(float64(*v) <= 50) {
+			errs.Add("", "maximum", "must be at most 50")
+		}
+		named(errs, n, "limit")
+		query = join(query, "&", styled(errs, "form", true, false, "limit", "", *v, runtime.ParamLocationQuery))
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/service-points", Query: query}, nil
 }
 
 // NewListShipmentsRequest builds the request of GET /shipments. What is wrong
@@ -2044,7 +3370,25 @@ func NewCreateShipmentRequest(body ShipmentRequest) (resilience.Request, error) 
 	if err != nil {
 		return resilience.Request{}, err
 	}
-	return resilience.Request{Path: "/shipments", Body: data, ContentType: "application/json"}, nil
+	return resilience.Request{Path: "/shipments", Body: data, ContentType: "application/json", Model: &body}, nil
+}
+
+// NewValidateShipmentRequest builds the request of POST /shipments/validate. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewValidateShipmentRequest(body ShipmentRequest) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	{
+		v := &body
+		validateShipmentRequest(v, errs)
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	data, err := json.Marshal(&body)
+	if err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/shipments/validate", Body: data, ContentType: "application/json", Model: &body}, nil
 }
 
 // NewGetShipmentRequest builds the request of GET /shipments/{shipmentId}. What is wrong
@@ -2132,6 +3476,127 @@ func NewGetStatusRequest() (resilience.Request, error) {
 	return resilience.Request{Path: "/status"}, nil
 }
 
+// NewListSubscriptionsRequest builds the request of GET /subscriptions. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewListSubscriptionsRequest(params ListSubscriptionsParams) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	var query string
+	if v := params.Limit; v != nil {
+		n := len(*errs)
+		if !(float64(*v) >= 1) {
+			errs.Add("", "minimum", "must be at least 1")
+		}
+		if !(float64(*v) <= 100) {
+			errs.Add("", "maximum", "must be at most 100")
+		}
+		named(errs, n, "limit")
+		query = join(query, "&", styled(errs, "form", true, false, "limit", "", *v, runtime.ParamLocationQuery))
+	}
+	if v := params.Cursor; v != nil {
+		n := len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 512 {
+			errs.Add("", "maxLength", "must have at most 512 characters")
+		}
+		named(errs, n, "cursor")
+		query = join(query, "&", styled(errs, "form", true, false, "cursor", "", *v, runtime.ParamLocationQuery))
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/subscriptions", Query: query}, nil
+}
+
+// NewCreateSubscriptionRequest builds the request of POST /subscriptions. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewCreateSubscriptionRequest(body SubscriptionRequest) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	{
+		v := &body
+		validateSubscriptionRequest(v, errs)
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	data, err := json.Marshal(&body)
+	if err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/subscriptions", Body: data, ContentType: "application/json", Model: &body}, nil
+}
+
+// NewDeleteSubscriptionRequest builds the request of DELETE /subscriptions/{subscriptionId}. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewDeleteSubscriptionRequest(subscriptionID string) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	subscriptionIDSegment, ok := segment(errs, "subscriptionId", subscriptionID)
+	if ok {
+		v, n := &subscriptionID, len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 64 {
+			errs.Add("", "maxLength", "must have at most 64 characters")
+		}
+		if !matches("^[A-Za-z0-9_-]+$", *v) {
+			errs.Add("", "pattern", "must match ^[A-Za-z0-9_-]+$")
+		}
+		named(errs, n, "subscriptionId")
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/subscriptions/" + subscriptionIDSegment}, nil
+}
+
+// NewSearchTrackingRequest builds the request of GET /tracking. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewSearchTrackingRequest(params SearchTrackingParams) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	var query string
+	if v := &params.Reference; *v != "" {
+		n := len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 64 {
+			errs.Add("", "maxLength", "must have at most 64 characters")
+		}
+		named(errs, n, "reference")
+		query = join(query, "&", styled(errs, "form", true, false, "reference", "", *v, runtime.ParamLocationQuery))
+	} else {
+		errs.Add("reference", "required", "is required")
+	}
+	if v := params.Limit; v != nil {
+		n := len(*errs)
+		if !(float64(*v) >= 1) {
+			errs.Add("", "minimum", "must be at least 1")
+		}
+		if !(float64(*v) <= 100) {
+			errs.Add("", "maximum", "must be at most 100")
+		}
+		named(errs, n, "limit")
+		query = join(query, "&", styled(errs, "form", true, false, "limit", "", *v, runtime.ParamLocationQuery))
+	}
+	if v := params.Cursor; v != nil {
+		n := len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 512 {
+			errs.Add("", "maxLength", "must have at most 512 characters")
+		}
+		named(errs, n, "cursor")
+		query = join(query, "&", styled(errs, "form", true, false, "cursor", "", *v, runtime.ParamLocationQuery))
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/tracking", Query: query}, nil
+}
+
 // NewTrackBatchRequest builds the request of POST /tracking/batch. What is wrong
 // with the arguments comes back as [resilience.FieldErrors].
 func NewTrackBatchRequest(body BatchRequest) (resilience.Request, error) {
@@ -2147,7 +3612,32 @@ func NewTrackBatchRequest(body BatchRequest) (resilience.Request, error) {
 	if err != nil {
 		return resilience.Request{}, err
 	}
-	return resilience.Request{Path: "/tracking/batch", Body: data, ContentType: "application/json"}, nil
+	return resilience.Request{Path: "/tracking/batch", Body: data, ContentType: "application/json", Model: &body}, nil
+}
+
+// NewExportTrackingEventsRequest builds the request of GET /tracking/events. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewExportTrackingEventsRequest(params ExportTrackingEventsParams) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	var query string
+	if v := params.Since; v != nil {
+		query = join(query, "&", styled(errs, "form", true, false, "since", "date-time", *v, runtime.ParamLocationQuery))
+	}
+	if v := params.Cursor; v != nil {
+		n := len(*errs)
+		if *v == "" {
+			errs.Add("", "minLength", "must not be empty")
+		}
+		if utf8.RuneCountInString(*v) > 512 {
+			errs.Add("", "maxLength", "must have at most 512 characters")
+		}
+		named(errs, n, "cursor")
+		query = join(query, "&", styled(errs, "form", true, false, "cursor", "", *v, runtime.ParamLocationQuery))
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/tracking/events", Query: query}, nil
 }
 
 // NewGetTrackingRequest builds the request of GET /tracking/{trackingNumber}. What is wrong
@@ -2172,6 +3662,37 @@ func NewGetTrackingRequest(trackingNumber string) (resilience.Request, error) {
 		return resilience.Request{}, err
 	}
 	return resilience.Request{Path: "/tracking/" + trackingNumberSegment}, nil
+}
+
+// NewGetProofOfDeliveryRequest builds the request of GET /tracking/{trackingNumber}/proof-of-delivery. What is wrong
+// with the arguments comes back as [resilience.FieldErrors].
+func NewGetProofOfDeliveryRequest(trackingNumber string, params GetProofOfDeliveryParams) (resilience.Request, error) {
+	errs := new(resilience.FieldErrors)
+	trackingNumberSegment, ok := segment(errs, "trackingNumber", trackingNumber)
+	if ok {
+		v, n := &trackingNumber, len(*errs)
+		if utf8.RuneCountInString(*v) < 4 {
+			errs.Add("", "minLength", "must have at least 4 characters")
+		}
+		if utf8.RuneCountInString(*v) > 40 {
+			errs.Add("", "maxLength", "must have at most 40 characters")
+		}
+		if !matches("^[A-Za-z0-9]+$", *v) {
+			errs.Add("", "pattern", "must match ^[A-Za-z0-9]+$")
+		}
+		named(errs, n, "trackingNumber")
+	}
+	var query string
+	if v := params.Format; v != nil {
+		n := len(*errs)
+		validateProofFormat(v, errs)
+		named(errs, n, "format")
+		query = join(query, "&", styled(errs, "form", true, false, "format", "", *v, runtime.ParamLocationQuery))
+	}
+	if err := errs.Err(); err != nil {
+		return resilience.Request{}, err
+	}
+	return resilience.Request{Path: "/tracking/" + trackingNumberSegment + "/proof-of-delivery", Query: query}, nil
 }
 
 // segment returns the path segment of a parameter. If the value cannot be one,

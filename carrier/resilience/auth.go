@@ -211,13 +211,15 @@ func (s *signedSecrets) add(v string) {
 	}
 }
 
-// redactor is the client's, which also knows what was signed in this call.
+// redactor is the client's, which also knows the secrets of this call: what was
+// signed, and what is in the request.
 func (c *call) redactor() redactor {
 	r := c.doer.redactor
-	if len(c.signed.names)+len(c.signed.values) == 0 {
+	secrets := append(secretsIn(c.model), c.signed.values...)
+	if len(c.signed.names)+len(secrets) == 0 {
 		return r
 	}
-	return r.with(c.signed.values, c.signed.names)
+	return r.with(secrets, c.signed.names)
 }
 
 // judgeUnauthorized is for an attempt that got no token, or no signature: not

@@ -31,6 +31,7 @@ type call struct {
 	header      http.Header // of the request; not changed
 	contentType []string
 	body        outgoing
+	model       any           // what the body was encoded from
 	unread      io.ReadCloser // the first body of a caller of Do, until an attempt takes it
 	oneShot     bool          // the body cannot be read again: no retry
 	key         string

@@ -60,7 +60,7 @@ func (d *Doer) newCall(ctx context.Context, o *Operation, req *Request, opts []C
 	default:
 		c.contentType = []string{req.ContentType}
 	}
-	c.body = bytesBody(req.Body)
+	c.body, c.model = bytesBody(req.Body), req.Model
 	return c, nil
 }
 

@@ -18,6 +18,10 @@ type Request struct {
 	Body []byte
 	// ContentType is the body's media type.
 	ContentType string
+	// Model is what Body was encoded from; nil if that is not known. It is read
+	// only when an error is written, for each [Secret] in it: if the API echoes
+	// one, the error does not.
+	Model any
 }
 
 // Response is an answer whose body has been read in full.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -110,6 +111,18 @@ func TestAnswersOfTheContract(t *testing.T) {
 		{"cancelShipment", "202", "application/json", "Shipment"},
 		{"getLabel", "202", "application/json", "DocumentPending"},
 		{"getStatus", "200", "application/json", "Status"},
+		{"searchTracking", "200", "application/json", "TrackingList"},
+		{"exportTrackingEvents", "200", "application/x-ndjson", "ExportedEvent"},
+		{"getProofOfDelivery", "202", "application/json", "DocumentPending"},
+		{"validateShipment", "200", "application/json", "ShipmentQuote"},
+		{"quoteRates", "200", "application/json", "RateList"},
+		{"createPickup", "201", "application/json", "Pickup"},
+		{"cancelPickup", "200", "application/json", "Pickup"},
+		{"createManifest", "201", "application/json", "Manifest"},
+		{"validateAddress", "200", "application/json", "AddressCheck"},
+		{"listServicePoints", "200", "application/json", "ServicePointList"},
+		{"createSubscription", "201", "application/json", "Subscription"},
+		{"listSubscriptions", "200", "application/json", "SubscriptionList"},
 	} {
 		m := find(t, doc, tt.id).Responses.Value(tt.status).Value.Content[tt.mediaType]
 		if m == nil || m.Schema.Ref != "#/components/schemas/"+tt.schema {
@@ -133,6 +146,38 @@ func TestAnswersOfTheContract(t *testing.T) {
 	}
 	if label.Value("202").Value.Headers["Retry-After"] == nil || label.Value("200").Value.Headers["ETag"] == nil {
 		t.Error("the label needs Retry-After on 202 and ETag on 200")
+	}
+}
+
+func TestCallbackOfTheContract(t *testing.T) {
+	callbacks := find(t, load(t), "createSubscription").Callbacks
+	if callbacks["trackingUpdated"] == nil {
+		t.Fatal("createSubscription has no callback trackingUpdated")
+	}
+	post := callbacks["trackingUpdated"].Value.Value("{$request.body#/url}").Post
+	if p := post.Parameters.GetByInAndName("header", "Carrier-Signature"); p == nil || !p.Required {
+		t.Error("the callback does not require Carrier-Signature")
+	}
+	if m := post.RequestBody.Value.Content["application/json"]; m == nil || m.Schema.Ref != "#/components/schemas/TrackingUpdate" {
+		t.Error("the callback's body is not a TrackingUpdate")
+	}
+}
+
+// A subscription's secrets are never printed by the Go client, for which the
+// spec says what they are, and never answered.
+func TestSecretsOfSubscriptions(t *testing.T) {
+	schemas := load(t).Components.Schemas
+	request := schemas["SubscriptionRequest"].Value.Properties
+	if f := request["secret"].Value.Format; f != "password" {
+		t.Errorf("secret has the format %q", f)
+	}
+	if f := request["secrets"].Value.Items.Value.Format; f != "password" {
+		t.Errorf("secrets have the format %q", f)
+	}
+	for name := range schemas["Subscription"].Value.Properties {
+		if strings.HasPrefix(name, "secret") {
+			t.Errorf("an answer has %s", name)
+		}
 	}
 }
 

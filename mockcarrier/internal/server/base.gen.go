@@ -10,8 +10,26 @@ import (
 	. "github.com/carrier-sdk/carrier-go/carrier/api"
 )
 
+// ValidateAddressJSONRequestBody is the body of ValidateAddress as application/json.
+type ValidateAddressJSONRequestBody = Address
+
+// CreateManifestJSONRequestBody is the body of CreateManifest as application/json.
+type CreateManifestJSONRequestBody = ManifestRequest
+
+// CreatePickupJSONRequestBody is the body of CreatePickup as application/json.
+type CreatePickupJSONRequestBody = PickupRequest
+
+// QuoteRatesJSONRequestBody is the body of QuoteRates as application/json.
+type QuoteRatesJSONRequestBody = RateRequest
+
 // CreateShipmentJSONRequestBody is the body of CreateShipment as application/json.
 type CreateShipmentJSONRequestBody = ShipmentRequest
+
+// ValidateShipmentJSONRequestBody is the body of ValidateShipment as application/json.
+type ValidateShipmentJSONRequestBody = ShipmentRequest
+
+// CreateSubscriptionJSONRequestBody is the body of CreateSubscription as application/json.
+type CreateSubscriptionJSONRequestBody = SubscriptionRequest
 
 // TrackBatchJSONRequestBody is the body of TrackBatch as application/json.
 type TrackBatchJSONRequestBody = BatchRequest
@@ -22,6 +40,46 @@ type Unimplemented struct{}
 
 var _ StrictServerInterface = Unimplemented{}
 
+// ValidateAddress answers 501.
+func (Unimplemented) ValidateAddress(context.Context, ValidateAddressRequestObject) (ValidateAddressResponseObject, error) {
+	return notImplemented("validateAddress"), nil
+}
+
+// CreateManifest answers 501.
+func (Unimplemented) CreateManifest(context.Context, CreateManifestRequestObject) (CreateManifestResponseObject, error) {
+	return notImplemented("createManifest"), nil
+}
+
+// GetManifest answers 501.
+func (Unimplemented) GetManifest(context.Context, GetManifestRequestObject) (GetManifestResponseObject, error) {
+	return notImplemented("getManifest"), nil
+}
+
+// CreatePickup answers 501.
+func (Unimplemented) CreatePickup(context.Context, CreatePickupRequestObject) (CreatePickupResponseObject, error) {
+	return notImplemented("createPickup"), nil
+}
+
+// CancelPickup answers 501.
+func (Unimplemented) CancelPickup(context.Context, CancelPickupRequestObject) (CancelPickupResponseObject, error) {
+	return notImplemented("cancelPickup"), nil
+}
+
+// GetPickup answers 501.
+func (Unimplemented) GetPickup(context.Context, GetPickupRequestObject) (GetPickupResponseObject, error) {
+	return notImplemented("getPickup"), nil
+}
+
+// QuoteRates answers 501.
+func (Unimplemented) QuoteRates(context.Context, QuoteRatesRequestObject) (QuoteRatesResponseObject, error) {
+	return notImplemented("quoteRates"), nil
+}
+
+// ListServicePoints answers 501.
+func (Unimplemented) ListServicePoints(context.Context, ListServicePointsRequestObject) (ListServicePointsResponseObject, error) {
+	return notImplemented("listServicePoints"), nil
+}
+
 // ListShipments answers 501.
 func (Unimplemented) ListShipments(context.Context, ListShipmentsRequestObject) (ListShipmentsResponseObject, error) {
 	return notImplemented("listShipments"), nil
@@ -30,6 +88,11 @@ func (Unimplemented) ListShipments(context.Context, ListShipmentsRequestObject) 
 // CreateShipment answers 501.
 func (Unimplemented) CreateShipment(context.Context, CreateShipmentRequestObject) (CreateShipmentResponseObject, error) {
 	return notImplemented("createShipment"), nil
+}
+
+// ValidateShipment answers 501.
+func (Unimplemented) ValidateShipment(context.Context, ValidateShipmentRequestObject) (ValidateShipmentResponseObject, error) {
+	return notImplemented("validateShipment"), nil
 }
 
 // GetShipment answers 501.
@@ -52,14 +115,44 @@ func (Unimplemented) GetStatus(context.Context, GetStatusRequestObject) (GetStat
 	return notImplemented("getStatus"), nil
 }
 
+// ListSubscriptions answers 501.
+func (Unimplemented) ListSubscriptions(context.Context, ListSubscriptionsRequestObject) (ListSubscriptionsResponseObject, error) {
+	return notImplemented("listSubscriptions"), nil
+}
+
+// CreateSubscription answers 501.
+func (Unimplemented) CreateSubscription(context.Context, CreateSubscriptionRequestObject) (CreateSubscriptionResponseObject, error) {
+	return notImplemented("createSubscription"), nil
+}
+
+// DeleteSubscription answers 501.
+func (Unimplemented) DeleteSubscription(context.Context, DeleteSubscriptionRequestObject) (DeleteSubscriptionResponseObject, error) {
+	return notImplemented("deleteSubscription"), nil
+}
+
+// SearchTracking answers 501.
+func (Unimplemented) SearchTracking(context.Context, SearchTrackingRequestObject) (SearchTrackingResponseObject, error) {
+	return notImplemented("searchTracking"), nil
+}
+
 // TrackBatch answers 501.
 func (Unimplemented) TrackBatch(context.Context, TrackBatchRequestObject) (TrackBatchResponseObject, error) {
 	return notImplemented("trackBatch"), nil
 }
 
+// ExportTrackingEvents answers 501.
+func (Unimplemented) ExportTrackingEvents(context.Context, ExportTrackingEventsRequestObject) (ExportTrackingEventsResponseObject, error) {
+	return notImplemented("exportTrackingEvents"), nil
+}
+
 // GetTracking answers 501.
 func (Unimplemented) GetTracking(context.Context, GetTrackingRequestObject) (GetTrackingResponseObject, error) {
 	return notImplemented("getTracking"), nil
+}
+
+// GetProofOfDelivery answers 501.
+func (Unimplemented) GetProofOfDelivery(context.Context, GetProofOfDeliveryRequestObject) (GetProofOfDeliveryResponseObject, error) {
+	return notImplemented("getProofOfDelivery"), nil
 }
 
 // notImplemented is the answer to the operation of that name.
@@ -82,6 +175,46 @@ func (operation notImplemented) write(w http.ResponseWriter) error {
 	return err
 }
 
+// VisitValidateAddressResponse writes the 501.
+func (operation notImplemented) VisitValidateAddressResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitCreateManifestResponse writes the 501.
+func (operation notImplemented) VisitCreateManifestResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitGetManifestResponse writes the 501.
+func (operation notImplemented) VisitGetManifestResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitCreatePickupResponse writes the 501.
+func (operation notImplemented) VisitCreatePickupResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitCancelPickupResponse writes the 501.
+func (operation notImplemented) VisitCancelPickupResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitGetPickupResponse writes the 501.
+func (operation notImplemented) VisitGetPickupResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitQuoteRatesResponse writes the 501.
+func (operation notImplemented) VisitQuoteRatesResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitListServicePointsResponse writes the 501.
+func (operation notImplemented) VisitListServicePointsResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
 // VisitListShipmentsResponse writes the 501.
 func (operation notImplemented) VisitListShipmentsResponse(w http.ResponseWriter) error {
 	return operation.write(w)
@@ -89,6 +222,11 @@ func (operation notImplemented) VisitListShipmentsResponse(w http.ResponseWriter
 
 // VisitCreateShipmentResponse writes the 501.
 func (operation notImplemented) VisitCreateShipmentResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitValidateShipmentResponse writes the 501.
+func (operation notImplemented) VisitValidateShipmentResponse(w http.ResponseWriter) error {
 	return operation.write(w)
 }
 
@@ -112,12 +250,42 @@ func (operation notImplemented) VisitGetStatusResponse(w http.ResponseWriter) er
 	return operation.write(w)
 }
 
+// VisitListSubscriptionsResponse writes the 501.
+func (operation notImplemented) VisitListSubscriptionsResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitCreateSubscriptionResponse writes the 501.
+func (operation notImplemented) VisitCreateSubscriptionResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitDeleteSubscriptionResponse writes the 501.
+func (operation notImplemented) VisitDeleteSubscriptionResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitSearchTrackingResponse writes the 501.
+func (operation notImplemented) VisitSearchTrackingResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
 // VisitTrackBatchResponse writes the 501.
 func (operation notImplemented) VisitTrackBatchResponse(w http.ResponseWriter) error {
 	return operation.write(w)
 }
 
+// VisitExportTrackingEventsResponse writes the 501.
+func (operation notImplemented) VisitExportTrackingEventsResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
 // VisitGetTrackingResponse writes the 501.
 func (operation notImplemented) VisitGetTrackingResponse(w http.ResponseWriter) error {
+	return operation.write(w)
+}
+
+// VisitGetProofOfDeliveryResponse writes the 501.
+func (operation notImplemented) VisitGetProofOfDeliveryResponse(w http.ResponseWriter) error {
 	return operation.write(w)
 }
