@@ -19,25 +19,62 @@ import (
 //		…
 //	}
 func (c *Client) AllShipments(ctx context.Context, params ListShipmentsParams, opts ...CallOption) iter.Seq2[Shipment, error] {
-	return func(yield func(Shipment, error) bool) {
-		pages := resilience.Pages(0, func(cursor string) (*ShipmentList, string, error) {
-			next := params
-			if cursor != "" {
-				next.Cursor = &cursor
+	return all(params.Cursor, func(cursor *string) ([]Shipment, string, error) {
+		page := params
+		page.Cursor = cursor
+		list, err := c.ListShipments(ctx, page, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return list.Items, list.NextCursor, nil
+	})
+}
+
+// AllTracking goes through [Client.SearchTracking] as [Client.AllShipments] goes
+// through the shipments.
+func (c *Client) AllTracking(ctx context.Context, params SearchTrackingParams, opts ...CallOption) iter.Seq2[Tracking, error] {
+	return all(params.Cursor, func(cursor *string) ([]Tracking, string, error) {
+		page := params
+		page.Cursor = cursor
+		list, err := c.SearchTracking(ctx, page, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return list.Items, list.NextCursor, nil
+	})
+}
+
+// AllSubscriptions goes through [Client.ListSubscriptions] as
+// [Client.AllShipments] goes through the shipments.
+func (c *Client) AllSubscriptions(ctx context.Context, params ListSubscriptionsParams, opts ...CallOption) iter.Seq2[Subscription, error] {
+	return all(params.Cursor, func(cursor *string) ([]Subscription, string, error) {
+		page := params
+		page.Cursor = cursor
+		list, err := c.ListSubscriptions(ctx, page, opts...)
+		if err != nil {
+			return nil, "", err
+		}
+		return list.Items, list.NextCursor, nil
+	})
+}
+
+// all goes through the items of a list page by page, from a cursor on.
+func all[T any](first *string, list func(cursor *string) (items []T, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		pages := resilience.Pages(0, func(cursor string) ([]T, string, error) {
+			if cursor == "" {
+				return list(first)
 			}
-			list, err := c.ListShipments(ctx, next, opts...)
-			if err != nil {
-				return nil, "", err
-			}
-			return list, list.NextCursor, nil
+			return list(&cursor)
 		})
-		for list, err := range pages {
+		for items, err := range pages {
 			if err != nil {
-				yield(Shipment{}, err)
+				var none T
+				yield(none, err)
 				return
 			}
-			for _, s := range list.Items {
-				if !yield(s, nil) {
+			for _, item := range items {
+				if !yield(item, nil) {
 					return
 				}
 			}
