@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
+	"github.com/carrier-sdk/carrier-go/internal/leaktest"
 )
 
 // sickCarrier answers at random, and remembers what it really did.
@@ -99,10 +100,7 @@ func TestConcurrentCallers(t *testing.T) {
 	}
 	for name, policy := range policies {
 		t.Run(name, func(t *testing.T) {
-			before := map[string]bool{}
-			for _, g := range goroutines() {
-				before[g.id] = true
-			}
+			before := leaktest.Take()
 			carrier := &sickCarrier{rand: rand.New(rand.NewPCG(1, 2)), made: map[string]int{}, refused: map[string]bool{}}
 			conns := newConnCounter()
 			server := httptest.NewUnstartedServer(carrier)
@@ -138,8 +136,8 @@ func TestConcurrentCallers(t *testing.T) {
 				t.Errorf("%d connections are still open", n)
 			}
 			server.Close()
-			if left := leaked(before); len(left) > 0 {
-				t.Errorf("%d goroutines are left, the first:\n%s", len(left), left[0])
+			if left := before.Leaks(); len(left) > 0 {
+				t.Errorf("%d leaks, the first:\n%s", len(left), left[0])
 			}
 		})
 	}

@@ -4,78 +4,21 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
+	"github.com/carrier-sdk/carrier-go/internal/leaktest"
 )
 
-// TestMain fails the package if a goroutine is left when its tests are over.
-func TestMain(m *testing.M) {
-	before := map[string]bool{}
-	for _, g := range goroutines() {
-		before[g.id] = true
-	}
-	code := m.Run()
-	if code == 0 {
-		if left := leaked(before); len(left) > 0 {
-			fmt.Fprintf(os.Stderr, "%d goroutines are left:\n\n%s\n", len(left), strings.Join(left, "\n\n"))
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-type goroutine struct{ id, stack string }
-
-func goroutines() []goroutine {
-	buf := make([]byte, 1<<20)
-	for {
-		n := runtime.Stack(buf, true)
-		if n < len(buf) {
-			buf = buf[:n]
-			break
-		}
-		buf = make([]byte, 2*len(buf))
-	}
-	var all []goroutine
-	for _, stack := range strings.Split(string(buf), "\n\n") {
-		if fields := strings.Fields(stack); len(fields) > 1 {
-			all = append(all, goroutine{fields[1], stack})
-		}
-	}
-	return all
-}
-
-// leaked returns the stacks of goroutines that did not run before, and that do
-// not end of themselves in a while.
-func leaked(before map[string]bool) []string {
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	var left []string
-	for wait := time.Millisecond; wait < 4*time.Second; wait *= 2 {
-		left = left[:0]
-		for i, g := range goroutines() {
-			// The first is the one that asks; the runtime and the testing package have theirs.
-			if i > 0 && !before[g.id] && !strings.Contains(g.stack, "testing.") && !strings.Contains(g.stack, "os/signal.") {
-				left = append(left, g.stack)
-			}
-		}
-		if len(left) == 0 {
-			return nil
-		}
-		time.Sleep(wait)
-	}
-	return left
-}
+func TestMain(m *testing.M) { os.Exit(leaktest.Run(m)) }
 
 // memoryCarrier is a carrier without a network. Like net/http's transport it
 // reads and closes the request's body, and ends with the request's context.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carrier-sdk/carrier-go/carrier"
+	"github.com/carrier-sdk/carrier-go/internal/leaktest"
 )
 
 // The buyer is this test's own binary.
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	if _, set := os.LookupEnv("GORACE"); !set {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	os.Exit(m.Run())
+	os.Exit(leaktest.Run(m))
 }
 
 func TestTheClaimsHold(t *testing.T) {

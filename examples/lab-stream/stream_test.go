@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/carrier-sdk/carrier-go/internal/leaktest"
 )
 
 // The clients are this test's own binary.
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 	if _, set := os.LookupEnv("GORACE"); !set {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	}
-	os.Exit(m.Run())
+	os.Exit(leaktest.Run(m))
 }
 
 // With a smaller document than the lab has by itself: what is flat is flat.

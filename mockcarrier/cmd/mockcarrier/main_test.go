@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/carrier-sdk/carrier-go/internal/leaktest"
 	"github.com/carrier-sdk/carrier-go/mockcarrier"
 )
 
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("BE_MOCKCARRIER") != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(leaktest.Run(m))
 }
 
 // addresses is the line that says that the program is ready.
