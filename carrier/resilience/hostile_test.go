@@ -125,6 +125,12 @@ func TestHostileAnswers(t *testing.T) {
 			forever(w, rest)
 		}
 	}
+	packed := gzipped(`{"title":"a"}`)
+	wrongSum := packed[:len(packed)-8] + "\x00\x00\x00\x00" + packed[len(packed)-4:]
+	wrongBlock := packed[:10] + "\xff" + packed[11:]
+	unpackable := func(body string) func(net.Conn) {
+		return write(jsonHead + fmt.Sprintf("Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", len(body)) + body)
+	}
 	tests := []struct {
 		name     string
 		respond  func(net.Conn)
@@ -158,7 +164,10 @@ func TestHostileAnswers(t *testing.T) {
 		{"endless trailers", endless(jsonHead+"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: aaaa\r\n"), resilience.ErrUnavailable, resilience.OutcomeDone, 200, 3},
 		{"cut before the last chunk", write(jsonHead + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"), resilience.ErrUnavailable, resilience.OutcomeDone, 200, 3},
 		{"cut of unknown length", write(jsonHead + "Connection: close\r\n\r\n{\"a\":"), resilience.ErrUnavailable, resilience.OutcomeDone, 200, 3},
-		{"gzip that is none", write(jsonHead + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"), resilience.ErrUnavailable, resilience.OutcomeDone, 200, 3},
+		{"gzip with a wrong header", unpackable(`{"title":"a"}`), resilience.ErrMalformedResponse, resilience.OutcomeDone, 200, 1},
+		{"gzip with a wrong sum", unpackable(wrongSum), resilience.ErrMalformedResponse, resilience.OutcomeDone, 200, 1},
+		{"gzip with a flaw within", unpackable(wrongBlock), resilience.ErrMalformedResponse, resilience.OutcomeDone, 200, 1},
+		{"gzip that ends too soon", write(jsonHead + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}"), resilience.ErrUnavailable, resilience.OutcomeDone, 200, 3},
 		{"endless body", endless(jsonHead+"\r\n", `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`), resilience.ErrResponseTooLarge, resilience.OutcomeDone, 200, 1},
 		{"endless chunks", endless(jsonHead+"Transfer-Encoding: chunked\r\n\r\n", "1\r\n \r\n"), resilience.ErrResponseTooLarge, resilience.OutcomeDone, 200, 1},
 		{"2 GB that do not come", write(jsonHead + "Content-Length: 2000000000\r\n\r\n"), resilience.ErrResponseTooLarge, resilience.OutcomeDone, 200, 1},
@@ -242,6 +251,14 @@ func TestHostileLengthWithoutALimit(t *testing.T) {
 }
 
 // The limit counts decompressed bytes: a small answer can be a large one.
+func gzipped(s string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, s)
+	_ = w.Close()
+	return b.String()
+}
+
 func TestHostileGzip(t *testing.T) {
 	var bomb bytes.Buffer
 	zw, _ := gzip.NewWriterLevel(&bomb, gzip.BestSpeed)

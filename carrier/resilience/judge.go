@@ -1,6 +1,8 @@
 package resilience
 
 import (
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -140,6 +142,8 @@ func (a *attempt) judgeAnswer(c *call) {
 		a.as(classUnreadable, &LimitError{"body", c.settings.maxBody})
 	case a.limit != nil:
 		a.as(classBodyLost, a.limit)
+	case isCorrupt(a.bodyErr):
+		a.as(classUnreadable, fmt.Errorf("%w: the body does not unpack: %w", ErrMalformedResponse, a.bodyErr))
 	case a.bodyErr != nil:
 		a.as(classBodyLost, fmt.Errorf("the answer was cut: %w", newTransportError(a.bodyErr, c.redactor())))
 	case success.Kind == NotReadyAnswer:
@@ -152,6 +156,13 @@ func (a *attempt) judgeAnswer(c *call) {
 	default:
 		a.judgeResult(c)
 	}
+}
+
+// isCorrupt says whether a body came, and is not what its Content-Encoding says.
+// One that ends too soon is cut.
+func isCorrupt(err error) bool {
+	var flaw flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &flaw)
 }
 
 // judgeForeign is for a documented 2xx of another media type: hardly the API's.
