@@ -3,7 +3,7 @@
 
 GO       ?= go
 TOOL     := $(GO) tool -modfile=tools/go.mod
-MODULES  := . tools mockcarrier/conformant
+MODULES  := . tools tools/supply mockcarrier/conformant
 OUT      := .out
 
 # The race detector needs cgo and a C compiler.
@@ -110,9 +110,42 @@ page-test:
 		fi; \
 	done; echo "page-test: skipped, since Chromium is not installed"
 
+## sbom: the bill of materials of the module and of mockcarrier, in .out (CycloneDX), held against the go command
+.PHONY: sbom
+SBOM := $(GO) -C tools/supply tool cyclonedx-gomod
+SBOM_FLAGS := -json -licenses -std -noserial -notimestamp -short-purls
+sbom:
+	@mkdir -p $(OUT)
+	@$(SBOM) mod $(SBOM_FLAGS) -type library -output $(abspath $(OUT))/sbom.cdx.json ../..
+	@CGO_ENABLED=0 $(SBOM) app $(SBOM_FLAGS) -main mockcarrier/cmd/mockcarrier -output $(abspath $(OUT))/mockcarrier.cdx.json ../..
+	@SBOM=$(abspath $(OUT)) $(GO) -C tools/supply test -count=1 -run '^TestSBOM' .
+
+## dist: mockcarrier for each platform, the same bytes on every machine, with SHA256SUMS, in .out/dist
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+.PHONY: dist
+dist:
+	@rm -rf $(OUT)/dist && mkdir -p $(OUT)/dist
+	@for p in $(PLATFORMS); do \
+		export CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/}; \
+		$(GO) build -trimpath -ldflags='-s -w' -o $(OUT)/dist/mockcarrier_$${GOOS}_$$GOARCH$$($(GO) env GOEXE) ./mockcarrier/cmd/mockcarrier || exit 1; \
+	done
+	@cd $(OUT)/dist && sha256sum mockcarrier_* >SHA256SUMS && cat SHA256SUMS
+
+## vuln: known vulnerabilities in what the modules call (asks vuln.go.dev)
+.PHONY: vuln
+vuln:
+	@mkdir -p $(OUT)
+	@$(GO) -C tools/supply build -o $(abspath $(OUT))/govulncheck golang.org/x/vuln/cmd/govulncheck
+	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(abspath $(OUT))/govulncheck ./...) || exit 1; done
+
+## readme-test: run the commands of the READMEs that make test does not, in a fresh clone
+.PHONY: readme-test
+readme-test:
+	@README=all $(GO) -C tools test -count=1 -timeout 30m ./readme
+
 ## ci: everything that has to hold before a change lands
 .PHONY: ci
-ci: generate-check lint lint-spec test fuzz consumer examples interop demo
+ci: generate-check lint lint-spec test readme-test fuzz consumer examples interop sbom demo
 
 ## clean: remove what the other targets wrote
 .PHONY: clean

@@ -1,0 +1,3 @@
+// want: is not Go
+TEXT ·add(SB), $0
+	RET

@@ -1,0 +1,3 @@
+package bad // want: has an init function
+
+func init() { println("imported") }
