@@ -91,7 +91,7 @@ func (c *call) enter(a *attempt) (admission, error) {
 	place, err := b.enter(c, until, c.settings.attemptTimeout)
 	if err != nil {
 		c.attempts-- // refused: no attempt was begun
-		a.refuse(c, err)
+		a.refuse(err)
 		return admission{}, err
 	}
 	a.probe, a.freed = place.probe, place.freed
@@ -310,11 +310,4 @@ func (a *attempt) result() (*http.Response, error) {
 var noHeader = http.Header{}
 
 // refuse is the end of an attempt that did not begin.
-func (a *attempt) refuse(c *call, err error) {
-	a.decided, a.refused = true, true
-	a.err, a.class, a.outcome = err, classRefused, OutcomeNotSent
-	var open *openError
-	if !errors.As(err, &open) {
-		a.class, a.left = classCanceled, true
-	}
-}
+func (a *attempt) refuse(err error) { a.refused, a.err = true, err }

@@ -268,3 +268,26 @@ func TestSignerThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// What is signed is secret from eight characters on, in whatever header it stands.
+func TestShortestSignatureThatIsRedacted(t *testing.T) {
+	for signature, shown := range map[string]string{"0a1b2c3": "0a1b2c3", "0a1b2c3d": "[REDACTED]", "v1 0a1b2c3": "[REDACTED]", "v1 0a1b2c3d": "[REDACTED]"} {
+		rt := answering(func(r *http.Request) (*http.Response, error) {
+			return newAnswer(400, `{"title":"you sent `+r.Header.Get("X-Signature")+`"}`), nil
+		})
+		opts := []resilience.Option{resilience.WithSigner(func(r *http.Request) error {
+			r.Header.Set("X-Signature", signature)
+			return nil
+		})}
+		for i := range 9 { // headers that the signer leaves as they are
+			opts = append(opts, resilience.WithHeader(fmt.Sprint("X-Plain-", i), "a plain value"))
+		}
+		d := connect(t, rt, opts...)
+		for range 5 {
+			_, err := track(t.Context(), d)
+			if got, want := failureOf(t, err).Problem.Title, "you sent "+shown; got != want {
+				t.Errorf("%s: got %q, want %q", signature, got, want)
+			}
+		}
+	}
+}

@@ -297,6 +297,26 @@ func TestBreakerOpensInALoop(t *testing.T) {
 	})
 }
 
+// Nor does it wait for a breaker that would let it through in time: without
+// WaitWhenOpen the answer that came is returned now.
+func TestBreakerEndsALoopAtOnce(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			retries := 0
+			d := connect(t, always(503, `{}`), resilience.WithRetry(resilience.RetryPolicy{
+				MaxAttempts: 2, BaseDelay: -1, OnRetry: func(resilience.Attempt, time.Duration) { retries++ },
+			}),
+				resilience.WithBreaker(resilience.BreakerPolicy{ConsecutiveFailures: 1, OpenFor: time.Second, WaitWhenOpen: waits}))
+			begun := time.Now()
+			_, err := track(t.Context(), d, resilience.WithTimeout(2*time.Second))
+			is(t, err, resilience.ErrUnavailable)
+			if took := time.Since(begun); (took > 0) != waits || (retries > 0) != waits {
+				t.Errorf("with WaitWhenOpen %v it took %v and %d retries: %v", waits, took, retries, err)
+			}
+		})
+	}
+}
+
 // A retry that finds the breaker opened by others ends the loop as well.
 func TestBreakerOpenedByOthersInAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -389,6 +409,7 @@ func TestBreakerVerdicts(t *testing.T) {
 			return with(io.NopCloser(strings.NewReader("")), 1<<40), nil
 		}},
 
+		{name: "300", answer: status(300), want: success},
 		{name: "304", answer: status(304), want: success},
 		{name: "302", answer: status(302, "Location", "https://elsewhere.example/"), want: success},
 		{name: "400", answer: status(400), want: success},
@@ -422,6 +443,9 @@ func TestBreakerVerdicts(t *testing.T) {
 			opts: []resilience.CallOption{resilience.WithAttemptTimeout(600 * time.Millisecond)}},
 		{name: "caller's deadline, attempts without a limit", answer: silence, want: failure, caller: 2 * time.Second,
 			opts: []resilience.CallOption{resilience.WithAttemptTimeout(-1)}},
+		{name: "caller's deadline, attempts without a limit, too soon to know", answer: silence, want: excluded, caller: 900 * time.Millisecond,
+			opts: []resilience.CallOption{resilience.WithAttemptTimeout(-1)}},
+		{name: "caller leaves before its deadline", answer: silence, want: excluded, leave: 5 * time.Second, caller: 8 * time.Second},
 		{name: "guard", want: excluded, answer: func(*http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("dial: %w", resilience.ErrBlocked)
 		}},
@@ -507,8 +531,46 @@ func TestBreakerVerdictOfAFullPool(t *testing.T) {
 			t.Errorf("outcome %v", e.Outcome)
 		}
 	}
+	// Nor is it if the caller has less time than the attempt, and more than would tell a hung carrier.
+	impatient, leave := context.WithTimeout(t.Context(), 6*time.Millisecond)
+	defer leave()
+	_, err := track(impatient, d, resilience.WithAttemptTimeout(8*time.Millisecond))
+	if e := failureOf(t, err); e.Outcome != resilience.OutcomeNotSent {
+		t.Errorf("outcome %v", e.Outcome)
+	}
 	if got := d.BreakerState("tracking"); got != closed {
 		t.Error(got)
+	}
+}
+
+// A carrier that hangs on a connection that it had answered on is no full pool.
+func TestBreakerVerdictOfAReusedConnection(t *testing.T) {
+	calls, release := 0, make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls++; calls > 1 {
+			<-release
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	defer server.Close()
+	defer close(release)
+	d := connectTo(t, server.URL, resilience.WithoutRetry(), resilience.WithBreaker(resilience.BreakerPolicy{ConsecutiveFailures: 1}))
+	if _, err := track(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	_, err := track(t.Context(), d, resilience.WithAttemptTimeout(5*time.Millisecond))
+	if is(t, err, resilience.ErrTimeout); d.BreakerState("tracking") != open {
+		t.Errorf("the breaker is %v after %v", d.BreakerState("tracking"), err)
+	}
+}
+
+// A document that is still being made is an answer like any other.
+func TestBreakerVerdictOfADocumentInTheMaking(t *testing.T) {
+	d := connect(t, always(202, `{}`, "Retry-After", "1"), resilience.WithBreaker(resilience.BreakerPolicy{ConsecutiveFailures: 1}))
+	_, err := label(t.Context(), d)
+	if is(t, err, resilience.ErrNotReady); d.BreakerState("documents") != closed {
+		t.Errorf("the breaker is %v", d.BreakerState("documents"))
 	}
 }
 

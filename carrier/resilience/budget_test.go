@@ -119,3 +119,16 @@ func TestWhatTakesFromTheBudget(t *testing.T) {
 		})
 	}
 }
+
+// A refusal by the breaker is no success: it gives nothing back.
+func TestRefusalsGiveNothingBack(t *testing.T) {
+	d := onStage(t, playing(act{Status: 503}), atOnce(resilience.RetryPolicy{}), resilience.WithRetryBudget(resilience.BudgetPolicy{Refill: -1}), resilience.WithBreaker(resilience.BreakerPolicy{}))
+	for range 5 {
+		_ = callThing(t.Context(), d, opOf("read"), resilience.WithoutRetry())
+	}
+	for range 50 {
+		isExactly(t, callThing(t.Context(), d, opOf("read")), "ErrCircuitOpen", "ErrUnavailable")
+	}
+	err := callThing(t.Context(), d, opOf("read"), resilience.WithoutBreaker())
+	isExactly(t, err, "ErrBudgetExhausted", "ErrUnavailable")
+}

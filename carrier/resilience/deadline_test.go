@@ -400,3 +400,61 @@ func TestTimeoutHeader(t *testing.T) {
 		}
 	})
 }
+
+// A caller who leaves without a reason is not told of it twice.
+func TestTextOfACallerWhoLeaves(t *testing.T) {
+	for name, test := range map[string]struct {
+		cause error
+		want  string
+	}{
+		"no reason": {nil, "context canceled"},
+		"a reason":  {errors.New("shutting down"), "context canceled: shutting down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := connect(t, &memoryCarrier{answer: func(_ int, r *http.Request) (*http.Response, error) { return nil, hang(r) }})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Second, func() { cancel(test.cause) })
+				_, err := track(ctx, d)
+				is(t, err, context.Canceled)
+				if text := err.Error(); !strings.Contains(text, test.want) || strings.Count(text, "context canceled") != 1 {
+					t.Errorf("%q, want %q once", text, test.want)
+				}
+			})
+		})
+	}
+}
+
+// Who cancels before its own deadline was not stopped by it.
+func TestNoTimeoutOfACallerWhoCancels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := connect(t, &memoryCarrier{answer: func(_ int, r *http.Request) (*http.Response, error) { return nil, hang(r) }})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		time.AfterFunc(time.Second, cancel)
+		_, err := track(ctx, d)
+		is(t, err, context.Canceled)
+		isNot(t, err, resilience.ErrTimeout, context.DeadlineExceeded)
+		if e := failureOf(t, err); e.Timeout != 0 {
+			t.Errorf("Timeout is %v, want none", e.Timeout)
+		}
+	})
+}
+
+// An answer that was whole in time is no timeout, though the time was over when it was looked at.
+func TestAnswerAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		d := connect(t, answering(func(*http.Request) (*http.Response, error) {
+			a := newAnswer(404, "")
+			a.Body, a.ContentLength = leavingBody{strings.NewReader(`{"title":"no"}`), func() { time.Sleep(2 * time.Second) }}, -1
+			return a, nil
+		}))
+		_, err := track(ctx, d)
+		is(t, err, resilience.ErrNotFound)
+		isNot(t, err, resilience.ErrTimeout, context.DeadlineExceeded)
+		if e := failureOf(t, err); e.Timeout != 0 || ctx.Err() == nil {
+			t.Errorf("Timeout %v, context %v", e.Timeout, ctx.Err())
+		}
+	})
+}

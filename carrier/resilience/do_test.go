@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -600,4 +601,95 @@ func TestDoWaitsForItsKey(t *testing.T) {
 			t.Errorf("the first: %v; %d requests", err, s.count())
 		}
 	})
+}
+
+// leavingBody lets the caller leave at its end.
+type leavingBody struct {
+	io.Reader
+	leave func()
+}
+
+func (b leavingBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err == io.EOF {
+		b.leave()
+	}
+	return n, err
+}
+
+func (leavingBody) Close() error { return nil }
+
+// An answer that was whole before its caller left is an answer.
+func TestDoAnswerAsTheCallerLeaves(t *testing.T) {
+	for _, status := range []int{200, 404, 503} {
+		ctx, leave := context.WithCancel(t.Context())
+		rt := roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp := act{Status: status}.response(r)
+			resp.Body, resp.ContentLength = leavingBody{strings.NewReader("{}"), leave}, -1
+			return resp, nil
+		})
+		d := doerFor(t, resilience.WithBaseURL(origin), resilience.WithTransport(rt), resilience.WithoutRetry())
+		resp, err := d.Do(httpRequestOf(ctx, origin, opOf("read")))
+		if err != nil || resp.StatusCode != status || ctx.Err() == nil {
+			t.Errorf("%d: got %v, %v", status, resp, err)
+		}
+	}
+}
+
+// Requests that have no key are each sent, also those that are the same.
+func TestDoWithoutAKeyIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		sent := map[string]int{}
+		d := doerFor(t, resilience.WithBaseURL(memoryURL), allOps, resilience.WithTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			sent[r.Method+" "+r.URL.Path]++
+			mu.Unlock()
+			return newAnswer(200, `{}`), pause(r, time.Second)
+		})))
+		var wg sync.WaitGroup
+		for _, path := range []string{"/tracking/a", "/tracking/a", "/tracking/b"} {
+			for _, method := range []string{"GET", "POST"} {
+				wg.Go(func() {
+					req, _ := http.NewRequestWithContext(t.Context(), method, memoryURL+path, nil)
+					resp, err := d.Do(req)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_ = resp.Body.Close()
+				})
+			}
+		}
+		wg.Wait()
+		want := map[string]int{"GET /v1/tracking/a": 2, "GET /v1/tracking/b": 1, "POST /v1/tracking/a": 2, "POST /v1/tracking/b": 1}
+		if !maps.Equal(sent, want) {
+			t.Errorf("sent %v, want %v", sent, want)
+		}
+	})
+}
+
+// The key in a header may be a structured-field string.
+func TestDoQuotedKeys(t *testing.T) {
+	for header, want := range map[string]string{
+		`k1`: `k1`, `"k1"`: `k1`, `"k\"1\\"`: `k"1\`, `"`: `"`, `"k1`: `"k1`, `k1"`: `k1"`, `""`: ``,
+	} {
+		s := playing(act{Status: 201, Body: `{}`})
+		d := onStage(t, s)
+		req := httpRequestOf(t.Context(), origin, opOf("keyed"))
+		req.Header.Set("Idempotency-Key", header)
+		resp, err := d.Do(req)
+		if want == "" {
+			isExactly(t, err, "ErrInvalidRequest")
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", header, err)
+			continue
+		}
+		_ = resp.Body.Close()
+		if got := s.requests()[0].Header.Get("Idempotency-Key"); got != want {
+			t.Errorf("%s is sent as %s, want %s", header, got, want)
+		}
+	}
 }

@@ -310,3 +310,21 @@ func TestContextValuesArrive(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// A text has durations that are fit for people.
+func TestDurationsInTexts(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		1234 * time.Microsecond:          "1.234ms",
+		10 * time.Millisecond:            "10ms",
+		12345678 * time.Nanosecond:       "12ms",
+		1234567 * time.Microsecond:       "1.235s",
+		9999600 * time.Microsecond:       "10s",
+		12600 * time.Millisecond:         "13s",
+		time.Hour + 400*time.Millisecond: "1h0m0s",
+	} {
+		err := &resilience.Error{Operation: "getThing", StatusCode: 429, RetryAfter: d, Attempts: 1}
+		if got := err.Error(); got != "getThing: 429 Too Many Requests; retry after "+want+" (1 attempt)" {
+			t.Errorf("%v: %q, want %s", d, got, want)
+		}
+	}
+}

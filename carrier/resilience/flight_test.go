@@ -258,8 +258,9 @@ func TestFlightSharesRetries(t *testing.T) {
 
 // Other bytes under a key in flight are a programming error, told at once.
 func TestFlightOfOtherBytes(t *testing.T) {
-	otherOp := *keyedOp
+	otherOp, twinOp := *keyedOp, *keyedOp
 	otherOp.ID, otherOp.Path = "createPickup", "/pickups"
+	twinOp.ID = "createReturn"
 	tests := map[string]func(context.Context, *resilience.Doer) error{
 		"other body": func(ctx context.Context, d *resilience.Doer) error {
 			_, err := ship(ctx, d, `{"reference":"1002"}`, withFlightKey)
@@ -273,6 +274,9 @@ func TestFlightOfOtherBytes(t *testing.T) {
 		},
 		"other operation": func(ctx context.Context, d *resilience.Doer) error {
 			return d.Call(ctx, &otherOp, &resilience.Request{Path: "/pickups", Body: []byte(`{"reference":"1001"}`)}, nil, withFlightKey)
+		},
+		"other operation at the same place": func(ctx context.Context, d *resilience.Doer) error {
+			return d.Call(ctx, &twinOp, &resilience.Request{Path: "/shipments", Body: []byte(`{"reference":"1001"}`)}, nil, withFlightKey)
 		},
 		"through Do": func(ctx context.Context, d *resilience.Doer) error {
 			_, err := doShip(ctx, d, `{"reference":"1002"}`, withFlightKey)
@@ -601,4 +605,111 @@ func TestFlightIsTheClients(t *testing.T) {
 		wg.Wait()
 		l.seen(t, 3)
 	})
+}
+
+// Who waits for another's call without a time limit waits as long as it takes.
+func TestFlightWithoutATimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{}
+		d := connect(t, l, resilience.WithTimeout(-1))
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, err := ship(t.Context(), d, `{}`, withFlightKey); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		l.seen(t, 1)
+	})
+}
+
+// A leader that leaves at the moment of its success has a result all the same.
+func TestFlightOfALeaderWhoLeavesWithAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, leave := context.WithCancel(t.Context())
+		l := &ledger{answer: func(int) (*http.Response, error) {
+			a := newAnswer(201, "")
+			a.Body, a.ContentLength = leavingBody{strings.NewReader(`{"id":"s1"}`), leave}, -1
+			return a, nil
+		}}
+		d := connect(t, l)
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = ship(ctx, d, `{}`, withFlightKey) })
+		synctest.Wait()
+		wg.Go(func() {
+			if v, err := ship(t.Context(), d, `{}`, withFlightKey); err != nil || v["id"] != "s1" {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+		wg.Wait()
+		l.seen(t, 1)
+	})
+}
+
+// One that had left before it began leads nowhere.
+func TestFlightOfACallerWhoHadLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &ledger{}
+		d := connect(t, l)
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		_, err := ship(gone, d, `{"reference":"1001"}`, withFlightKey)
+		is(t, err, context.Canceled)
+		if _, err := ship(t.Context(), d, `{"reference":"1002"}`, withFlightKey); err != nil {
+			t.Error(err)
+		}
+		l.seen(t, 1)
+	})
+}
+
+// When one who had taken the lead leaves too, the key is free.
+func TestFlightAfterTwoLeadersLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := connect(t, &memoryCarrier{answer: func(n int, r *http.Request) (*http.Response, error) {
+			if n < 3 {
+				return nil, hang(r)
+			}
+			return newAnswer(201, `{}`), nil
+		}})
+		var wg sync.WaitGroup
+		for i := range 2 {
+			ctx, leave := context.WithCancel(t.Context())
+			time.AfterFunc(time.Duration(i+1)*time.Second, leave)
+			wg.Go(func() {
+				_, err := ship(ctx, d, `{"reference":"1001"}`, withFlightKey)
+				is(t, err, context.Canceled)
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if _, err := ship(t.Context(), d, `{"reference":"1002"}`, withFlightKey); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Bodies up to a mebibyte are compared, so that calls of one key can be shared.
+func TestFlightThroughDoOfABigBody(t *testing.T) {
+	for _, test := range []struct{ size, requests int }{{1 << 20, 1}, {1<<20 + 1, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &ledger{}
+			d := connect(t, l)
+			body := strings.Repeat("x", test.size)
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() {
+					resp, err := doShip(t.Context(), d, body, withFlightKey)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_ = resp.Body.Close()
+				})
+			}
+			wg.Wait()
+			l.seen(t, test.requests)
+		})
+	}
 }

@@ -294,9 +294,12 @@ func TestGuardedBaseURL(t *testing.T) {
 	t.Run("Do is under it", func(t *testing.T) {
 		d := connectTo(t, byName, resilience.WithEgressGuard(welcome(s)))
 		for _, target := range []string{"http://169.254.169.254/x", "http://[::1]:1/x", "https://user@api.carrier.example/x"} {
-			req, _ := http.NewRequest("GET", target, nil)
+			body := &closing{Reader: strings.NewReader("{}")}
+			req, _ := http.NewRequest("POST", target, body)
 			_, err := d.Do(req)
-			is(t, err, resilience.ErrBlocked)
+			if is(t, err, resilience.ErrBlocked); body.closed != 1 {
+				t.Errorf("%s: the body was closed %d times", target, body.closed)
+			}
 		}
 	})
 	t.Run("with a copy of the user's transport", func(t *testing.T) {
@@ -316,6 +319,7 @@ func TestGuardedBaseURL(t *testing.T) {
 	t.Run("not with another RoundTripper", func(t *testing.T) {
 		for name, rt := range map[string]http.RoundTripper{
 			"a RoundTripper": always(200, `{}`),
+			"no transport":   (*http.Transport)(nil),
 			"a transport that speaks TLS itself": &http.Transport{DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
 				return nil, io.EOF
 			}},
@@ -477,6 +481,11 @@ func TestFetchJSON(t *testing.T) {
 	is(t, err, resilience.ErrBlocked)
 	_, err = resilience.FetchJSON[document](t.Context(), d, "/v1/items", resilience.WithIdempotencyKey("k"))
 	is(t, err, resilience.ErrInvalidRequest)
+	s.handler = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
+	page, err = resilience.FetchJSON[document](t.Context(), d, "/v1/items")
+	if is(t, err, resilience.ErrNotFound); page != nil {
+		t.Errorf("got %v with the error", page)
+	}
 }
 
 func TestFetchAfterClose(t *testing.T) {
@@ -492,4 +501,62 @@ func TestFetchAfterClose(t *testing.T) {
 	}
 	_, err = d.Fetch(t.Context(), s.URL+"/x")
 	is(t, err, resilience.ErrInvalidRequest)
+}
+
+// A link is resolved below the base URL, whose path may have escapes of its own.
+func TestRelativeLinks(t *testing.T) {
+	for _, test := range []struct{ base, link, asked string }{
+		{"/v1", "labels/1", "/v1/labels/1"},
+		{"/v1", "./labels/1", "/v1/labels/1"},
+		{"/v1", "../v2/labels/1", "/v2/labels/1"},
+		{"/v1", "/labels/1", "/labels/1"},
+		{"/v1", "?page=2", "/v1/?page=2"},
+		{"/a%2Fb", "labels/1", "/a%2Fb/labels/1"},
+		{"/a%2Fb", "labels/c%3Fd", "/a%2Fb/labels/c%3Fd"},
+	} {
+		asked := ""
+		s := newStranger(t, func(w http.ResponseWriter, r *http.Request) { asked = r.RequestURI })
+		stream, err := connectTo(t, s.URL+test.base).Fetch(t.Context(), test.link)
+		if err != nil {
+			t.Fatalf("%s below %s: %v", test.link, test.base, err)
+		}
+		_ = stream.Close()
+		if asked != test.asked {
+			t.Errorf("%s below %s asks for %s, want %s", test.link, test.base, asked, test.asked)
+		}
+	}
+	d, err := resilience.New(allOps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{"", "/labels/1", "labels/1"} {
+		_, err = d.Fetch(t.Context(), link)
+		is(t, err, resilience.ErrInvalidRequest)
+		isNot(t, err, resilience.ErrBlocked)
+		if e := failureOf(t, err); e.Outcome != resilience.OutcomeNotSent || e.Operation != "fetch" {
+			t.Errorf("%q without a base URL: %v of %s, %v", link, e.Outcome, e.Operation, err)
+		}
+	}
+}
+
+// A link may have 8 KiB, and what a stranger answers with has the limits of any answer.
+func TestLimitsOfForeignLinks(t *testing.T) {
+	s := newStranger(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/big" {
+			w.Header().Set("X-Filler", strings.Repeat("x", 300<<10))
+		}
+		_, _ = io.WriteString(w, "a label")
+	})
+	d := connectTo(t, "https://api.carrier.example/v1", resilience.WithLinkGuard(welcome(s)), resilience.WithoutRetry())
+	link := s.URL + "/"
+	link += strings.Repeat("a", 8<<10-len(link))
+	stream, err := d.Fetch(t.Context(), link)
+	if err != nil {
+		t.Fatalf("a link of %d bytes: %v", len(link), err)
+	}
+	_ = stream.Close()
+	_, err = d.Fetch(t.Context(), link+"a")
+	is(t, err, resilience.ErrBlocked)
+	_, err = d.Fetch(t.Context(), s.URL+"/big")
+	over(t, err, "header", 256<<10)
 }

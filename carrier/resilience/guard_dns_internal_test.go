@@ -351,3 +351,148 @@ func TestManyHostsBehindProxy(t *testing.T) {
 		t.Errorf("connections for %d hosts are kept, want at most %d", n, maxPinned)
 	}
 }
+
+// A host has several addresses so that one may be down. The dialer is given
+// each that the guard lets through, and the first error is the one that counts.
+func TestUsersDialerIsGivenEachAddress(t *testing.T) {
+	for name, test := range map[string]struct {
+		address string
+		down    string // addresses that do not answer, and why
+		dialed  string
+		err     string
+	}{
+		"the first answers":     {"labels.example:443", "", "93.184.216.34:443", ""},
+		"the second answers":    {"labels.example:443", "93.184.216.34:443", "93.184.216.34:443 93.184.216.35:443", ""},
+		"none answers":          {"labels.example:443", "93.184.216.34:443 93.184.216.35:443", "93.184.216.34:443 93.184.216.35:443", "93.184.216.34:443 is down"},
+		"a blocked address":     {"10.0.0.1:443", "", "", "blocked"},
+		"no port":               {"labels.example", "", "", "missing port"},
+		"an address of its own": {"93.184.216.36:8443", "", "93.184.216.36:8443", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := newGuard(EgressPolicy{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.resolver = (&nameServer{answers: [][]netip.Addr{addrs("93.184.216.34", "10.0.0.1", "93.184.216.35")}}).resolver()
+			var dialed []string
+			conn, err := g.dialBy(func(_ context.Context, _, address string) (net.Conn, error) {
+				dialed = append(dialed, address)
+				if strings.Contains(test.down, address) {
+					return nil, errors.New(address + " is down")
+				}
+				return &net.TCPConn{}, nil
+			})(t.Context(), "tcp", test.address)
+			if got := strings.Join(dialed, " "); got != test.dialed {
+				t.Errorf("dialled %q, want %q", got, test.dialed)
+			}
+			if (err == nil) != (test.err == "") || (conn == nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Errorf("got %v, %v; want %q", conn, err, test.err)
+			}
+		})
+	}
+}
+
+// A connection through a proxy is made once for a host, and used again.
+func TestConnectionThroughProxyIsReused(t *testing.T) {
+	server, roots := tlsWitness(t)
+	for name, transport := range map[string]*http.Transport{
+		"HTTP/2":   {ForceAttemptHTTP2: true},
+		"HTTP/1.1": {TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, asked := proxyServer(t, server)
+			transport.Proxy, transport.TLSClientConfig = http.ProxyURL(at), &tls.Config{RootCAs: roots}
+			d := fetcher(t, &nameServer{answers: [][]netip.Addr{addrs("93.184.216.34")}}, EgressPolicy{}, WithTransport(transport))
+			for range 3 {
+				s, err := d.Fetch(t.Context(), "https://example.com/x")
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, s)
+				_ = s.Close()
+			}
+			if n := len(asked()); n != 1 {
+				t.Errorf("the proxy was asked %d times, want once", n)
+			}
+		})
+	}
+}
+
+func TestProxyThatCannotBeFound(t *testing.T) {
+	transport := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("no proxy today") }}
+	d := fetcher(t, &nameServer{}, EgressPolicy{}, WithTransport(transport), WithoutRetry())
+	_, err := d.Fetch(t.Context(), "https://labels.example/x")
+	if err == nil || errors.Is(err, ErrBlocked) || !strings.Contains(err.Error(), "no proxy today") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A host that is down is no refusal of the guard, unless another of its
+// addresses was refused.
+func TestGuardedHostThatIsDown(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skipf("127.0.0.2 cannot be listened on: %v", err)
+	}
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	_ = l.Close() // nobody is there now
+	for name, test := range map[string]struct {
+		addrs   []netip.Addr
+		blocked bool
+	}{
+		"down":                      {addrs("127.0.0.2"), false},
+		"refused":                   {addrs("127.0.0.1"), true},
+		"refused, and another down": {addrs("127.0.0.1", "127.0.0.2"), true},
+		"down, and another refused": {addrs("127.0.0.2", "127.0.0.1"), true},
+	} {
+		d := fetcher(t, &nameServer{answers: [][]netip.Addr{test.addrs}}, EgressPolicy{
+			Prefixes: []netip.Prefix{onlyLoopback2}, Ports: []uint16{port}, PlainHTTP: true,
+		}, WithoutRetry())
+		_, err := d.Fetch(t.Context(), "http://labels.example:"+itoa(port)+"/x")
+		var e *Error
+		if !errors.As(err, &e) || e.Outcome != OutcomeNotSent || errors.Is(err, ErrBlocked) != test.blocked || errors.Is(err, ErrUnavailable) == test.blocked {
+			t.Errorf("%s: %v, want blocked %v", name, err, test.blocked)
+		}
+	}
+}
+
+// The guarded copy of a transport speaks what the transport would, but over
+// connections of its own.
+func TestGuardedCopySpeaksTheSameProtocol(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+	s.EnableHTTP2 = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	port := uint16(s.Listener.Addr().(*net.TCPAddr).Port)
+	foreign := map[string]func(string, *tls.Conn) http.RoundTripper{"h2": func(string, *tls.Conn) http.RoundTripper {
+		t.Error("a connection went to the user's own HTTP/2")
+		return nil
+	}}
+	for name, test := range map[string]struct {
+		transport *http.Transport
+		proto     string
+	}{
+		"HTTP/2 of the user's":         {&http.Transport{TLSNextProto: foreign}, "HTTP/2.0"},
+		"HTTP/2 asked for":             {&http.Transport{ForceAttemptHTTP2: true}, "HTTP/2.0"},
+		"HTTP/2 switched off":          {&http.Transport{TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}}, "HTTP/1.1"},
+		"HTTP/1.1 for a configuration": {&http.Transport{}, "HTTP/1.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+			d := fetcher(t, &nameServer{answers: [][]netip.Addr{addrs("127.0.0.1")}}, EgressPolicy{
+				Prefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Ports: []uint16{port},
+			}, WithTransport(test.transport), WithoutRetry())
+			stream, err := d.Fetch(t.Context(), "https://example.com:"+itoa(port)+"/x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := io.ReadAll(stream)
+			if _ = stream.Close(); string(got) != test.proto {
+				t.Errorf("it speaks %s, want %s", got, test.proto)
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -161,7 +162,9 @@ func FuzzLink(f *testing.F) {
 }
 
 func TestGuardHosts(t *testing.T) {
-	g, err := newGuard(EgressPolicy{Hosts: []string{"Labels.Carrier.example.", "*.cdn.example", "192.0.2.7"}})
+	g, err := newGuard(EgressPolicy{
+		Hosts: []string{"Labels.Carrier.example.", "*.cdn.example", "192.0.2.7"}, Prefixes: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +172,8 @@ func TestGuardHosts(t *testing.T) {
 		"labels.carrier.example": true, "cdn.example": false, "a.cdn.example": true, "a.b.cdn.example": true,
 		"xcdn.example": false, "labels.carrier.example.evil.example": false, "192.0.2.7": true, "192.0.2.8": false,
 	} {
-		if got := g.allowsHost(host); got != want {
-			t.Errorf("%s: %v, want %v", host, got, want)
+		if err := g.check(&url.URL{Scheme: "https", Host: host}); (err == nil) != want || err != nil && !errors.Is(err, ErrBlocked) {
+			t.Errorf("%s: %v, want allowed %v", host, err, want)
 		}
 	}
 }
@@ -189,6 +192,32 @@ func TestGuardPolicyIsChecked(t *testing.T) {
 			if _, err := New(make(p)); !errors.Is(err, ErrInvalidRequest) {
 				t.Errorf("%s with %s: %v, want ErrInvalidRequest", option, name, err)
 			}
+		}
+	}
+}
+
+// The longest names that there can be, and one more; every letter that a name can have.
+func TestLongestHosts(t *testing.T) {
+	label := strings.Repeat("a", 63)
+	name := label + "." + label + "." + label + "." + label // 255
+	for _, test := range []struct {
+		host  string
+		valid bool
+	}{
+		{"abcdefghijklmnopqrstuvwxyz.example", true},
+		{"ABCDEFGHIJKLMNOPQRSTUVWXYZ.example", true},
+		{"0123456789-_.example", true},
+		{"a`.example", false}, {"a{.example", false}, {"a@.example", false}, {"a[.example", false}, {"a/.example", false},
+		{label + ".example", true}, {label + "a.example", false},
+		{name[:253], true}, {name[:254], false}, {name[:253] + ".", true},
+		{"", false}, {".", false}, {"a..b", false},
+	} {
+		host, _, err := parseHost(test.host)
+		if (err == nil) != test.valid {
+			t.Errorf("%d letters, %q: %v, want valid %v", len(test.host), test.host, err, test.valid)
+		}
+		if want := strings.ToLower(strings.TrimSuffix(test.host, ".")); test.valid && host != want {
+			t.Errorf("%q is read as %q, want %q", test.host, host, want)
 		}
 	}
 }

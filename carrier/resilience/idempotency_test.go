@@ -298,3 +298,25 @@ func TestIdempotencyFromTheClientsSide(t *testing.T) {
 		})
 	}
 }
+
+// A code means what it says with its own status alone.
+func TestCodesWithOtherStatuses(t *testing.T) {
+	for _, test := range []struct {
+		safety string
+		status int
+		code   string
+		is     []string
+	}{
+		{"keyed", 409, "idempotency_in_progress", []string{"ErrConflict", "ErrInProgress", "ErrOutcomeUnknown"}},
+		{"keyed", 409, "other", []string{"ErrConflict"}},
+		{"keyed", 400, "idempotency_in_progress", []string{"ErrInvalidRequest"}},
+		{"idempotent", 409, "idempotency_in_progress", []string{"ErrConflict"}},
+		{"keyed", 422, "idempotency_key_reused", []string{"ErrKeyReused"}},
+		{"keyed", 409, "idempotency_key_reused", []string{"ErrConflict"}},
+		{"keyed", 422, "other", []string{"ErrInvalidRequest"}},
+	} {
+		d := onStage(t, playing(act{Status: test.status, Body: `{"code":"` + test.code + `"}`}), resilience.WithoutRetry())
+		err := callThing(t.Context(), d, opOf(test.safety))
+		t.Run(fmt.Sprint(test.safety, test.status, test.code), func(t *testing.T) { isExactly(t, err, test.is...) })
+	}
+}

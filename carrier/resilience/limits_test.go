@@ -110,7 +110,7 @@ func TestDecompressedBodyLimit(t *testing.T) {
 }
 
 func nested(depth int) string {
-	return `{"a":"` + strings.Repeat("[{", 50) + `","b":` + strings.Repeat(`[`, depth-1) + `1` + strings.Repeat(`]`, depth-1) + `}`
+	return `{"a":"\"` + strings.Repeat("[{", 50) + `\\","b":` + strings.Repeat(`[`, depth-1) + `1` + strings.Repeat(`]`, depth-1) + `}`
 }
 
 func TestJSONDepthLimit(t *testing.T) {
@@ -265,6 +265,31 @@ func TestDecodeLines(t *testing.T) {
 	if fmt.Sprint(got) != "[1]" {
 		t.Errorf("got %v", got)
 	}
+	got = nil
+	for e, err := range resilience.DecodeLines[event](openLines(t, strings.NewReader("{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n"), resilience.Limits{})) {
+		if got = append(got, e.N); err != nil || e.N == 2 {
+			break
+		}
+	}
+	if fmt.Sprint(got) != "[1 2]" {
+		t.Errorf("left after %v, want [1 2]", got)
+	}
+}
+
+// A Stream can be made of anything that can be read, for the tests of those who use it.
+func TestLinesOfAStreamOfTheUsers(t *testing.T) {
+	s := &resilience.Stream{ReadCloser: io.NopCloser(strings.NewReader("one\n" + strings.Repeat("x", 2<<20)))}
+	var got []string
+	var failed error
+	for line, err := range s.Lines() {
+		if failed = err; err == nil {
+			got = append(got, string(line))
+		}
+	}
+	over(t, failed, "line", 1<<20)
+	if fmt.Sprint(got) != "[one]" {
+		t.Errorf("got %d lines, want the first", len(got))
+	}
 }
 
 func TestPages(t *testing.T) {
@@ -327,5 +352,94 @@ func TestPages(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("asked %d times after the caller left", n)
+	}
+}
+
+func TestTextOfALimit(t *testing.T) {
+	for _, test := range []struct {
+		err  resilience.LimitError
+		want string
+	}{
+		{resilience.LimitError{What: "body", Limit: 8 << 20}, "body over 8388608 bytes"},
+		{resilience.LimitError{What: "JSON depth", Limit: 100}, "JSON depth over 100 levels"},
+		{resilience.LimitError{What: "pages", Limit: 10}, "pages over 10 pages"},
+	} {
+		if got := test.err.Error(); !strings.HasSuffix(got, ": "+test.want) || !errors.Is(&test.err, resilience.ErrResponseTooLarge) {
+			t.Errorf("got %q, want it to end in %q", got, test.want)
+		}
+	}
+}
+
+// A transport that is not ours has a limit of its own, which the error names.
+func TestHeaderLimitOfTheUsersTransport(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Filler", strings.Repeat("x", 32<<10))
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	t.Cleanup(s.Close)
+	small := &http.Transport{MaxResponseHeaderBytes: 8 << 10}
+	t.Cleanup(small.CloseIdleConnections)
+	foreign := answering(func(*http.Request) (*http.Response, error) {
+		return nil, errors.New("net/http: server response headers exceeded 10485760 bytes; aborted")
+	})
+	for name, test := range map[string]struct {
+		transport http.RoundTripper
+		limit     int64
+	}{
+		"a transport of net/http": {small, 8 << 10},
+		"a wrapper around one":    {foreign, 10 << 20},
+	} {
+		d := connectTo(t, s.URL+"/v1", resilience.WithTransport(test.transport), resilience.WithoutRetry())
+		_, err := track(t.Context(), d)
+		t.Run(name, func(t *testing.T) { over(t, err, "header", test.limit) })
+	}
+}
+
+// counting counts what is read of a body.
+type counting struct {
+	io.Reader
+	n int
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += n
+	return n, err
+}
+
+// Of an error, no more is read than lets its connection be used again.
+func TestErrorBodyLimit(t *testing.T) {
+	for _, test := range []struct {
+		size int
+		opts []resilience.Option
+		read int // at most
+	}{
+		{200 << 10, nil, 200 << 10},
+		{4 << 20, nil, 300 << 10},
+		{4 << 20, []resilience.Option{resilience.WithStatusErrors()}, 300 << 10},
+	} {
+		body := &counting{Reader: strings.NewReader(strings.Repeat("x", test.size))}
+		d := connect(t, answering(func(*http.Request) (*http.Response, error) {
+			a := newAnswer(404, "")
+			a.Body, a.ContentLength = io.NopCloser(body), -1
+			return a, nil
+		}), test.opts...)
+		_, err := track(t.Context(), d)
+		is(t, err, resilience.ErrNotFound)
+		if least := min(test.size, 256<<10); body.n < least || body.n > test.read {
+			t.Errorf("%d bytes of %d were read, want at least %d and at most %d", body.n, test.size, least, test.read)
+		}
+	}
+}
+
+// What is wide is not deep.
+func TestJSONWidth(t *testing.T) {
+	for name, body := range map[string]string{
+		"objects": `{"a":[` + strings.Repeat(`{"b":1},`, 500) + `{}]}`,
+		"lists":   `{"a":[` + strings.Repeat(`[[1]],`, 500) + `[]]}`,
+	} {
+		if _, err := track(t.Context(), connect(t, always(200, body), resilience.WithLimits(resilience.Limits{JSONDepth: 4}))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -425,3 +425,29 @@ func TestTimeRanOutBeforehand(t *testing.T) {
 		t.Errorf("outcome %v after %d attempts, %d requests, the breaker is %v", e.Outcome, e.Attempts, len(server.requests()), d.BreakerState(""))
 	}
 }
+
+// What a certificate or a name is refused for would be so again: each of the
+// errors is final by itself, also where it comes alone from a user's transport.
+func TestFailuresToConnectThatAreFinal(t *testing.T) {
+	for name, test := range map[string]struct {
+		err      error
+		attempts int
+	}{
+		"a certificate":         {&tls.CertificateVerificationError{Err: errors.New("odd")}, 1},
+		"an authority":          {x509.UnknownAuthorityError{}, 1},
+		"a host name":           {x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h.example"}, 1},
+		"an expired one":        {x509.CertificateInvalidError{Reason: x509.Expired}, 1},
+		"no TLS":                {tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, 1},
+		"no TLS but HTTP":       {errors.New("http: server gave HTTP response to HTTPS client"), 1},
+		"an alert":              {tls.AlertError(40), 1},
+		"no such host":          {&net.DNSError{Err: "no such host", IsNotFound: true}, 1},
+		"a name server is down": {&net.DNSError{Err: "server misbehaving", IsTemporary: true}, 3},
+		"refused":               {errors.New("connection refused"), 3},
+	} {
+		d := onStage(t, playing(act{Trace: "asked", Err: test.err}), atOnce(resilience.RetryPolicy{}))
+		e := errorOf(t, callThing(t.Context(), d, opOf("unsafe")))
+		if e.Attempts != test.attempts || e.Outcome != resilience.OutcomeNotSent {
+			t.Errorf("%s: %d attempts, %v; want %d, not sent: %v", name, e.Attempts, e.Outcome, test.attempts, e)
+		}
+	}
+}

@@ -3,14 +3,17 @@ package resilience_test
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -170,7 +173,7 @@ func TestTokenLife(t *testing.T) {
 				}
 				fetched(1)
 				if lives == 0 {
-					time.Sleep(1000 * time.Hour)
+					time.Sleep(400 * 24 * time.Hour)
 					fetched(1)
 					return
 				}
@@ -451,6 +454,10 @@ func TestTokenEndpointFailures(t *testing.T) {
 				if e.Outcome != resilience.OutcomeNotSent || e.StatusCode != 0 {
 					t.Errorf("%v, status %d; want not sent, 0", e.Outcome, e.StatusCode)
 				}
+				var redirect *resilience.RedirectError
+				if got := errors.As(err, &redirect); got != (r.Status/100 == 3) {
+					t.Errorf("%v: a redirect: %v", err, got)
+				}
 				if token.StatusCode != r.Status || token.Code != r.Code || e.AuthReason().String() != r.Reason {
 					t.Errorf("status %d, code %q, %v; want %d, %q, %s", token.StatusCode, token.Code, e.AuthReason(), r.Status, r.Code, r.Reason)
 				}
@@ -638,6 +645,9 @@ func TestCloseEndsTheFetch(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("a call under way: %v", err)
 		}
+		if tokens, _ := c.counts(); tokens != 1 {
+			t.Errorf("%d tokens were asked for, want 1", tokens)
+		}
 	})
 }
 
@@ -685,6 +695,7 @@ func TestOAuth2OptionsAreChecked(t *testing.T) {
 		"no secret":               {base, resilience.WithOAuth2("c", "", good)},
 		"no URL":                  {base, resilience.WithOAuth2("c", "s", resilience.OAuth2Config{})},
 		"no base for a relative":  {resilience.WithOAuth2("c", "s", good)},
+		"plain http, no base":     {resilience.WithOAuth2("c", "s", resilience.OAuth2Config{TokenURL: "http://api.carrier.example/oauth/token"})},
 		"plain http":              {base, resilience.WithOAuth2("c", "s", resilience.OAuth2Config{TokenURL: "http://api.carrier.example/oauth/token"})},
 		"user info":               {base, resilience.WithOAuth2("c", "s", resilience.OAuth2Config{TokenURL: "https://c:s@api.carrier.example/oauth/token"})},
 		"a fragment":              {base, resilience.WithOAuth2("c", "s", resilience.OAuth2Config{TokenURL: "/oauth/token#x"})},
@@ -809,3 +820,267 @@ type answering func(*http.Request) (*http.Response, error)
 func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 var jsonHeader = http.Header{"Content-Type": {"application/json"}}
+
+// An answer of the token endpoint that is not whole is no token, and worth another try.
+func TestTokenAnswerWithoutItsBody(t *testing.T) {
+	for name, spoil := range map[string]func(*http.Response){
+		"cut": func(r *http.Response) {
+			r.Body = cutBody{strings.NewReader(`{"access_token":"to`), io.ErrUnexpectedEOF}
+		},
+		"no body": func(r *http.Response) { r.Body = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &tokenCarrier{answer: func(int) (*http.Response, error) {
+					a := newAnswer(200, `{}`)
+					spoil(a)
+					a.ContentLength = -1
+					return a, nil
+				}}
+				_, err := ship(t.Context(), connect(t, c, oauth), `{}`)
+				var token *resilience.TokenError
+				if e := failureOf(t, err); !errors.As(err, &token) || e.Outcome != resilience.OutcomeNotSent {
+					t.Errorf("%v, %v; want a TokenError, not sent", e.Outcome, err)
+				}
+				if tokens, calls := c.counts(); tokens != 3 || calls != 0 {
+					t.Errorf("%d token requests and %d calls, want 3 and 0", tokens, calls)
+				}
+			})
+		})
+	}
+}
+
+// aging is a source of tokens that live for 100 s: due after 80, and not sent
+// in the last 10.
+func aging(asked *int) resilience.Option {
+	return resilience.WithTokenSource(func(context.Context) (resilience.Token, error) {
+		*asked++
+		return resilience.Token{Value: tokenName(*asked), Expires: time.Now().Add(100 * time.Second)}, nil
+	})
+}
+
+// A token is sent until it is so old that it might end on its way.
+func TestTokenIsNotSentAtTheEndOfItsLife(t *testing.T) {
+	for _, test := range []struct {
+		after time.Duration
+		used  string
+		asked int
+	}{
+		{79 * time.Second, tokenName(1), 1},
+		{81 * time.Second, tokenName(1), 2}, // and the next is on its way
+		{89 * time.Second, tokenName(1), 2},
+		{91 * time.Second, tokenName(2), 2},
+		{99 * time.Second, tokenName(2), 2},
+		{101 * time.Second, tokenName(2), 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c, asked := &tokenCarrier{}, 0
+			d := connect(t, c, aging(&asked))
+			for range 2 {
+				if _, err := track(t.Context(), d); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(test.after)
+			}
+			synctest.Wait()
+			if c.used[1] != test.used || asked != test.asked {
+				t.Errorf("after %v: sent %s, and %d tokens were asked for; want %s, %d", test.after, c.used[1], asked, test.used, test.asked)
+			}
+		})
+	}
+}
+
+// A closed client gets a token only for a call under way that cannot do without.
+func TestTokenOfAClosedClient(t *testing.T) {
+	for _, test := range []struct {
+		wait  string // between the attempts, in seconds
+		asked int
+	}{{"85", 1}, {"95", 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			asked, calls := 0, 0
+			c := &tokenCarrier{api: func(*http.Request) *http.Response {
+				if calls++; calls == 1 {
+					return newAnswer(503, ``, "Retry-After", test.wait)
+				}
+				return newAnswer(200, `{}`)
+			}}
+			d := connect(t, c, aging(&asked), resilience.WithTimeout(time.Hour), resilience.WithRetry(resilience.RetryPolicy{MaxRetryAfter: time.Hour}))
+			time.AfterFunc(time.Second, func() { _ = d.Close() })
+			if _, err := track(t.Context(), d); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if asked != test.asked {
+				t.Errorf("after %s s: %d tokens were asked for, want %d", test.wait, asked, test.asked)
+			}
+		})
+	}
+}
+
+// The fetch outlives a caller who leaves, for the sake of the next. On a closed
+// client it ends with the last one who waits for it.
+func TestFetchOfATokenThatNobodyWaitsFor(t *testing.T) {
+	t.Run("open", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := &tokenCarrier{latency: 2 * time.Second}
+			d := connect(t, c, oauth)
+			ctx, leave := context.WithTimeout(t.Context(), time.Second)
+			defer leave()
+			_, err := track(ctx, d)
+			is(t, err, context.DeadlineExceeded)
+			time.Sleep(2 * time.Second)
+			if _, err := track(t.Context(), d); err != nil {
+				t.Error(err)
+			}
+			if tokens, _ := c.counts(); tokens != 1 {
+				t.Errorf("%d tokens were asked for, want 1", tokens)
+			}
+		})
+	})
+	t.Run("closed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			var ended []time.Duration
+			d := connect(t, &tokenCarrier{}, resilience.WithoutRetry(), resilience.WithTokenSource(func(ctx context.Context) (resilience.Token, error) {
+				<-ctx.Done()
+				ended = append(ended, time.Since(begun))
+				return resilience.Token{}, ctx.Err()
+			}))
+			var wg sync.WaitGroup
+			for i := range 3 { // they leave after 2 s, 3 s and 4 s
+				ctx, leave := context.WithTimeout(t.Context(), time.Duration(i+2)*time.Second)
+				defer leave()
+				wg.Go(func() {
+					_, err := track(ctx, d)
+					is(t, err, context.DeadlineExceeded)
+				})
+			}
+			time.Sleep(time.Second)
+			_ = d.Close()
+			wg.Wait()
+			synctest.Wait()
+			if len(ended) != 1 || ended[0] != 4*time.Second {
+				t.Errorf("the fetch ended after %v, want once, after 4s", ended)
+			}
+		})
+	})
+}
+
+// With no time for another attempt the 401 is the answer.
+func TestNoRenewalWithoutTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &tokenCarrier{slow: 970 * time.Millisecond}
+		d := connect(t, c, oauth, resilience.WithTimeout(time.Second))
+		if _, err := track(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		c.revoke()
+		begun := time.Now()
+		_, err := track(t.Context(), d)
+		is(t, err, resilience.ErrUnauthorized)
+		isNot(t, err, resilience.ErrTimeout)
+		if e := failureOf(t, err); e.Attempts != 1 || time.Since(begun) != 970*time.Millisecond {
+			t.Errorf("%d attempts in %v", e.Attempts, time.Since(begun))
+		}
+	})
+}
+
+func TestTokenErrorTexts(t *testing.T) {
+	for _, test := range []struct {
+		err  resilience.TokenError
+		want string
+	}{
+		{resilience.TokenError{}, "no access token"},
+		{resilience.TokenError{StatusCode: 200}, "no access token"},
+		{resilience.TokenError{StatusCode: 503}, "no access token: 503 Service Unavailable"},
+		{resilience.TokenError{StatusCode: 401, Code: "invalid_client"}, "no access token: 401 Unauthorized (invalid_client)"},
+		{resilience.TokenError{Code: "odd\ncode"}, "no access token (oddcode)"},
+	} {
+		if got := test.err.Error(); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}
+
+// What a token endpoint's status and code mean.
+func TestTokenErrorSentinels(t *testing.T) {
+	all := map[string]error{
+		"unauthorized": resilience.ErrUnauthorized, "forbidden": resilience.ErrForbidden, "rate limited": resilience.ErrRateLimited,
+		"unavailable": resilience.ErrUnavailable, "timeout": resilience.ErrTimeout, "invalid": resilience.ErrInvalidRequest,
+		"not found": resilience.ErrNotFound,
+	}
+	for _, test := range []struct {
+		status int
+		code   string
+		is     string
+	}{
+		{0, "", "unavailable"}, {200, "", "unavailable"}, {299, "", "unavailable"}, {300, "", ""}, {399, "", ""},
+		{400, "", "invalid"}, {400, "invalid_client", "unauthorized"}, {400, "invalid_scope", "forbidden"},
+		{401, "", "unauthorized"}, {401, "unauthorized_client", "forbidden"}, {401, "invalid_grant", "unauthorized"},
+		{403, "", "forbidden"}, {403, "access_denied", "forbidden"}, {403, "invalid_grant", "forbidden unauthorized"},
+		{404, "invalid_client", ""}, {408, "", "timeout"}, {429, "", "rate limited"}, {429, "access_denied", "rate limited"},
+		{500, "invalid_client", "unavailable"}, {503, "", "unavailable"}, {504, "", "timeout unavailable"},
+	} {
+		err := &resilience.TokenError{StatusCode: test.status, Code: test.code}
+		var is []string
+		for name, sentinel := range all {
+			if errors.Is(err, sentinel) {
+				is = append(is, name)
+			}
+		}
+		slices.Sort(is)
+		if got := strings.Join(is, " "); got != test.is {
+			t.Errorf("%d %s: is %q, want %q", test.status, test.code, got, test.is)
+		}
+	}
+}
+
+// A token endpoint that cannot be reached is asked again, unless it never will be.
+func TestTokenEndpointOutOfReach(t *testing.T) {
+	for name, test := range map[string]struct {
+		err   error
+		asked int
+	}{
+		"reset":        {errors.New("connection reset by peer"), 3},
+		"no such host": {&net.DNSError{Err: "no such host", IsNotFound: true}, 1},
+		"not trusted":  {x509.UnknownAuthorityError{}, 1},
+		"blocked":      {fmt.Errorf("dial: %w", resilience.ErrBlocked), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := &tokenCarrier{answer: func(int) (*http.Response, error) { return nil, test.err }}
+				_, err := track(t.Context(), connect(t, c, oauth))
+				if got, blocked := errors.Is(err, resilience.ErrBlocked), errors.Is(test.err, resilience.ErrBlocked); got != blocked {
+					t.Errorf("%v: blocked %v, want %v", err, got, blocked)
+				}
+				if tokens, calls := c.counts(); tokens != test.asked || calls != 0 {
+					t.Errorf("%d token requests and %d calls, want %d and 0", tokens, calls, test.asked)
+				}
+			})
+		})
+	}
+}
+
+// A token URL is absolute, or relative to the base URL.
+func TestTokenURL(t *testing.T) {
+	for _, test := range []struct{ base, url, want string }{
+		{"https://api.carrier.example/v1", "oauth/token", "https://api.carrier.example/v1/oauth/token"},
+		{"https://api.carrier.example/v1", "/oauth/token", "https://api.carrier.example/oauth/token"},
+		{"https://api.carrier.example/v1", "https://login.carrier.example/t?x=y", "https://login.carrier.example/t?x=y"},
+		{"http://127.0.0.1:8080", "/t", "http://127.0.0.1:8080/t"},
+		{"http://127.0.0.1:8080", "http://127.0.0.1:8081/t", "http://127.0.0.1:8081/t"},
+	} {
+		asked := ""
+		rt := answering(func(r *http.Request) (*http.Response, error) {
+			if asked == "" {
+				asked = r.URL.String()
+				return newAnswer(200, `{"access_token":"abcdefgh"}`), nil
+			}
+			return newAnswer(200, `{}`), nil
+		})
+		d := connectTo(t, test.base, resilience.WithTransport(rt), resilience.WithOAuth2("c", "s", resilience.OAuth2Config{TokenURL: test.url}))
+		if _, err := track(t.Context(), d); err != nil || asked != test.want {
+			t.Errorf("%s below %s: %s was asked, %v; want %s", test.url, test.base, asked, err, test.want)
+		}
+	}
+}

@@ -105,10 +105,7 @@ func handedWait(wait, _ time.Duration, _ int, _ *http.Response) time.Duration { 
 
 // keepBoth keeps go-retryablehttp from making an error of its own.
 func keepBoth(resp *http.Response, err error, _ int) (*http.Response, error) {
-	if err != nil {
-		return nil, err
-	}
-	return resp, nil
+	return resp, err
 }
 
 var _ retryablehttp.CheckRetry = checkRetry

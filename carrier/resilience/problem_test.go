@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +158,36 @@ func TestCodesInTexts(t *testing.T) {
 		err := callThing(t.Context(), onStage(t, playing(act{Status: 404, Body: string(body)})), opOf("read"))
 		if err.Error() != want {
 			t.Errorf("%q: the text is %q, want %q", code, err, want)
+		}
+	}
+}
+
+// Members that are all known leave no extensions.
+func TestProblemWithoutExtensions(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"type":"x","title":"x","status":400,"detail":"x","instance":"x","code":"x","requestId":"x"}`: false,
+		`{"title":"x","hint":1}`: true,
+	} {
+		d := onStage(t, playing(act{Status: 400, Body: body}))
+		if p := errorOf(t, callThing(t.Context(), d, opOf("read"))).Problem; p == nil || (p.Extensions != nil) != want {
+			t.Errorf("%s: %+v, want extensions: %v", body, p, want)
+		}
+	}
+}
+
+// A name that says nothing gives way to the next, and a nearer place to one further in.
+func TestProblemMembersThatSayNothing(t *testing.T) {
+	for body, want := range map[string]resilience.Problem{
+		`{"error":{"code":"","error_code":"E1"}}`:   {Code: "E1"},
+		`{"error":{"code":null,"error_code":"E1"}}`: {Code: "E1"},
+		`{"error":{"code":[],"error_code":17}}`:     {Code: "17"},
+		`{"title":"x","errors":[{"field":"/a","source":{"pointer":"/b"}},{"source":{"pointer":"/c"}},{"code":"d"}]}`: {
+			Title: "x", Errors: []resilience.ProblemError{{Pointer: "/a"}, {Pointer: "/c"}, {Code: "d"}},
+		},
+	} {
+		got := errorOf(t, callThing(t.Context(), onStage(t, playing(act{Status: 400, Body: body, Header: http.Header{"Content-Type": {"application/json"}}})), opOf("read"))).Problem
+		if got == nil || got.Code != want.Code || got.Title != want.Title || !slices.Equal(got.Errors, want.Errors) {
+			t.Errorf("%s: got %+v, want %+v", body, got, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
@@ -337,5 +338,159 @@ func TestTextsHaveNoURL(t *testing.T) {
 		if err == nil || strings.Contains(fmt.Sprintf("%+v", err), "hush") || strings.Contains(err.Error(), "?") {
 			t.Errorf("the text is %q", err)
 		}
+	}
+}
+
+// What holds a secret shows a word in its place, however it is written down.
+func TestValuesShowNothing(t *testing.T) {
+	const secret = "sk_live_51H8xYzQq"
+	stream := resilience.Stream{ReadCloser: io.NopCloser(strings.NewReader(secret)), Header: http.Header{"X-Request-Id": {"r1"}}}
+	for name, test := range map[string]struct {
+		value any
+		text  string
+	}{
+		"a token":                     {resilience.Token{Value: secret, Type: secret}, "resilience.Token"},
+		"a pointer to a token":        {&resilience.Token{Value: secret}, "resilience.Token"},
+		"a stream":                    {stream, "resilience.Stream"},
+		"a pointer to a stream":       {&stream, "resilience.Stream"},
+		"a redirect":                  {&resilience.RedirectError{Location: "https://h.example/x?sig=" + secret}, "redirect to another origin, not followed"},
+		"a redirect to its origin":    {&resilience.RedirectError{Location: "https://h.example/x?sig=" + secret, SameOrigin: true}, "redirect, not followed"},
+		"a redirect that leads to no": {&resilience.RedirectError{}, "redirect without a valid target"},
+	} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d"} {
+			if got := fmt.Sprintf(verb, test.value); got != test.text {
+				t.Errorf("%s: %s writes %q, want %q", name, verb, got, test.text)
+			}
+		}
+		for form, text := range texts(test.value) {
+			if form != "json" { // which is of the fields that are public
+				leaks(t, name+", "+form, text, secret)
+			}
+		}
+	}
+	got, err := json.Marshal(map[string]any{"token": resilience.Token{Value: secret}})
+	if want := `{"token":"resilience.Token"}`; err != nil || string(got) != want {
+		t.Errorf("JSON of a token is %s, %v; want %s", got, err, want)
+	}
+}
+
+// A token that has been replaced can still be echoed by a late answer. The last
+// sixteen are known, however often the source gives the same one.
+func TestRecentTokensAreRedacted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const kept = 16
+		n := 0
+		source := resilience.WithTokenSource(func(context.Context) (resilience.Token, error) {
+			n++
+			return resilience.Token{Value: tokenName(min(n, kept+1)), Expires: time.Now().Add(10 * time.Second)}, nil
+		})
+		echo := 0
+		d := connect(t, answering(func(*http.Request) (*http.Response, error) {
+			if echo == 0 {
+				return newAnswer(200, `{}`), nil
+			}
+			return newAnswer(400, `{"title":"you sent `+tokenName(echo)+`"}`), nil
+		}), source)
+		for range 2 * kept {
+			if _, err := track(t.Context(), d); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if n != 2*kept {
+			t.Fatalf("%d tokens were fetched, want %d", n, 2*kept)
+		}
+		for echo = 1; echo <= kept+1; echo++ {
+			_, err := track(t.Context(), d)
+			title, want := failureOf(t, err).Problem.Title, "you sent "
+			if echo == 1 {
+				want += tokenName(1) // the oldest is forgotten
+			}
+			if shown := strings.Contains(title, tokenName(echo)); shown != (echo == 1) || !strings.HasPrefix(title, want) {
+				t.Errorf("token %d of %d is shown as %q", echo, kept+1, title)
+			}
+		}
+	})
+}
+
+// Only basic authentication is decoded: what another scheme's token would be in
+// base64 is no secret.
+func TestOtherSchemesAreNotDecoded(t *testing.T) {
+	said := "the printer is out of labels"
+	for _, scheme := range []string{"Bearer", "Token"} {
+		d := onStage(t, playing(act{Status: 400, Body: `{"title":"` + said + `"}`}),
+			resilience.WithCredential("Authorization", scheme+" "+base64.StdEncoding.EncodeToString([]byte(said))))
+		if e := errorOf(t, callThing(t.Context(), d, opOf("read"))); e.Problem.Title != said {
+			t.Errorf("%s: got %q, want %q", scheme, e.Problem.Title, said)
+		}
+	}
+	d := onStage(t, playing(act{Status: 400, Body: `{"title":"` + said + `"}`}), resilience.WithCredential("Authorization", "Basic !"+said[:3]))
+	if e := errorOf(t, callThing(t.Context(), d, opOf("read"))); e.Problem.Title != said {
+		t.Errorf("basic that is no base64: got %q, want %q", e.Problem.Title, said)
+	}
+}
+
+// Of two secrets that begin alike, the longer is taken out whole, and none that
+// is empty is looked for.
+func TestSecretsThatBeginAlike(t *testing.T) {
+	const short, long = "sk_live_51H8", "sk_live_51H8-and-more"
+	for name, opts := range map[string][]resilience.Option{
+		"the short one first": {resilience.WithCredential("X-Short", short), resilience.WithCredential("X-Long", long)},
+		"the long one first":  {resilience.WithCredential("X-Long", long), resilience.WithCredential("X-Short", short)},
+		"and an empty one":    {resilience.WithCredential("X-Long", long), resilience.WithBasicAuth(short, "")},
+	} {
+		d := onStage(t, playing(act{Status: 400, Body: `{"title":"not ` + long + `, nor ` + short + `"}`}), opts...)
+		if got, want := errorOf(t, callThing(t.Context(), d, opOf("read"))).Problem.Title, "not [REDACTED], nor [REDACTED]"; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A secret keeps its capitals where its escapes are written small.
+func TestCapitalSecretInSmallEscapes(t *testing.T) {
+	const secret = "AB/CD+EF/GH"
+	d := onStage(t, playing(act{Status: 400, Body: `{"title":"you sent ` + lowerHex(url.QueryEscape(secret)) + `"}`}), resilience.WithCredential("X-Api-Key", secret))
+	if got := errorOf(t, callThing(t.Context(), d, opOf("read"))).Problem.Title; got != "you sent [REDACTED]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Three characters at a cut are in every text; four may be a secret's.
+func TestShortestHalfOfASecret(t *testing.T) {
+	const secret = "sk_live_0123456789abcdefghijklmnopqrstuvwxyz"
+	for _, test := range []struct{ body, want string }{
+		{"key " + secret[:3], "key " + secret[:3]},
+		{"key " + secret[:4], "key [REDACTED]"},
+		{"key " + secret[:len(secret)-1], "key [REDACTED]"},
+		{strings.Repeat("x", 5000) + secret[:20], strings.Repeat("x", 4<<10-len("[REDACTED]")) + "[REDACTED]"},
+	} {
+		d := onStage(t, playing(act{Status: 500, Body: test.body, BodyErr: io.ErrUnexpectedEOF}), resilience.WithCredential("X-Api-Key", secret), resilience.WithoutRetry())
+		if e := errorOf(t, callThing(t.Context(), d, opOf("read"))); string(e.Body) != test.want {
+			t.Errorf("%q: %d bytes, %q", test.body, len(e.Body), e.Body)
+		}
+	}
+}
+
+// An id that comes from outside is printed as far as it can be.
+func TestPrintableIDs(t *testing.T) {
+	for id, want := range map[string]string{
+		"a b~!": "a b~!", "a\x7fb": "ab", "gr\u00fc\u00df": "gr", strings.Repeat("x", 128): strings.Repeat("x", 128), strings.Repeat("x", 129): strings.Repeat("x", 128),
+	} {
+		d := onStage(t, playing(act{Status: 400, Header: http.Header{"X-Request-Id": {id}}}))
+		if e := errorOf(t, callThing(t.Context(), d, opOf("read"))); e.RequestID != want {
+			t.Errorf("%q is shown as %q, want %q", id, e.RequestID, want)
+		}
+	}
+}
+
+// Nor if the transport's own error has one: it may be an http.Client underneath.
+func TestTextOfATransportThatNamesTheURL(t *testing.T) {
+	rt := answering(func(r *http.Request) (*http.Response, error) {
+		return nil, &url.Error{Op: "Get", URL: r.URL.String() + "?token=hush", Err: io.ErrUnexpectedEOF}
+	})
+	_, err := track(t.Context(), connect(t, rt, resilience.WithoutRetry()))
+	is(t, err, io.ErrUnexpectedEOF)
+	if text := err.Error(); strings.Contains(text, "hush") || strings.Contains(text, "https://") {
+		t.Errorf("%q", text)
 	}
 }

@@ -117,3 +117,26 @@ func TestEchoedSecretOfARequest(t *testing.T) {
 		})
 	}
 }
+
+// What is no Secret, or too short for one, is left where it is echoed.
+func TestEchoOfWhatIsNoSecret(t *testing.T) {
+	for _, test := range []struct {
+		model subscription
+		said  string
+		want  string
+	}{
+		{subscription{URL: "https://shop.example/hooks"}, "no https://shop.example/hooks", "no https://shop.example/hooks"},
+		{subscription{Secret: "1234567"}, "no 1234567", "no 1234567"},
+		{subscription{Secret: "12345678"}, "no 12345678", "no [REDACTED]"},
+	} {
+		d := connect(t, always(422, `{"title":`+jsonString(t, test.said)+`}`))
+		data, err := json.Marshal(test.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = d.Call(t.Context(), keyedOp, &resilience.Request{Path: "/shipments", Body: data, ContentType: "application/json", Model: test.model}, nil)
+		if got := failureOf(t, err).Problem.Title; got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
 )
@@ -78,6 +77,7 @@ var resends = []resend{
 	{name: "a POST with another header for its key", op: resilience.Operation{Method: "POST", KeyHeader: "X-Carrier-Once"}, body: `{"a":1}`, key: "X-Carrier-Once", attempts: 2, sends: 2},
 	{name: "a POST", op: resilience.Operation{Method: "POST"}, body: `{"a":1}`, attempts: 1, sends: 1, unknown: true},
 	{name: "a POST without a body", op: resilience.Operation{Method: "POST"}, attempts: 1, sends: 1, unknown: true},
+	{name: "a POST for a stream", op: resilience.Operation{Method: "POST", Stream: true}, attempts: 1, sends: 1, unknown: true},
 	{name: "a PATCH", op: resilience.Operation{Method: "PATCH"}, body: `{"a":1}`, attempts: 1, sends: 1, unknown: true},
 	{name: "a POST that takes a key and is not keyed", op: resilience.Operation{Method: "POST", Safety: resilience.SafetyUnsafe, KeyHeader: "Idempotency-Key"}, body: `{"a":1}`, attempts: 1, sends: 1, unknown: true},
 	{name: "a POST that is keyed and has no header", op: resilience.Operation{Method: "POST", Safety: resilience.SafetyKeyed}, body: `{"a":1}`, attempts: 1, sends: 1, unknown: true},
@@ -174,16 +174,68 @@ func TestIdleConnectionClosedByServer(t *testing.T) {
 					_, _ = io.WriteString(c, ok("Content-Length: 2")+"{}")
 				}
 			})
-			d := doerFor(t, resilience.WithBaseURL(base))
+			closed := make(chan struct{}, 3)
+			transport := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+				return &notedConn{Conn: conn, closed: closed}, err
+			}}
+			defer transport.CloseIdleConnections()
+			d := doerFor(t, resilience.WithBaseURL(base), resilience.WithTransport(transport))
 			for i := range 3 {
 				var info resilience.CallInfo
 				if err := callThing(t.Context(), d, opOf(safety), resilience.WithCallInfo(&info)); err != nil || info.Attempts != 1 {
 					t.Errorf("call %d: %v after %d attempts", i, err, info.Attempts)
 				}
-				time.Sleep(3 * time.Millisecond)
+				<-closed // the end of the connection was seen
 			}
 			if n := len(server.all()); n != 3 {
 				t.Errorf("%d requests arrived, want 3", n)
+			}
+		})
+	}
+}
+
+// notedConn tells of its close.
+type notedConn struct {
+	net.Conn
+	closed chan<- struct{}
+	once   sync.Once
+}
+
+func (c *notedConn) Close() error {
+	c.once.Do(func() { c.closed <- struct{}{} })
+	return c.Conn.Close()
+}
+
+// Nor is a request whose answer would be a stream.
+func TestStreamIsNotResentOnReusedConnection(t *testing.T) {
+	for name, test := range map[string]struct {
+		safety resilience.Safety
+		sends  int
+	}{"unsafe": {resilience.SafetyUnsafe, 1}, "keyed": {resilience.SafetyKeyed, 2}} {
+		t.Run(name, func(t *testing.T) {
+			var server counted
+			base := "http://" + rawServer(t, server.dropsReused)
+			d := doerFor(t, resilience.WithBaseURL(base), resilience.WithRetry(resilience.RetryPolicy{BaseDelay: -1}))
+			if err := d.Call(t.Context(), &resilience.Operation{ID: "warm", Method: "GET", Path: "/warm"}, &resilience.Request{Path: "/warm"}, nil); err != nil {
+				t.Fatal(err)
+			}
+			op := &resilience.Operation{ID: "print", Method: "POST", Path: "/once", Safety: test.safety, Stream: true}
+			if test.safety == resilience.SafetyKeyed {
+				op.KeyHeader = "Idempotency-Key"
+			}
+			var info resilience.CallInfo
+			s, err := resilience.CallStream(t.Context(), d, op, &resilience.Request{Path: "/once"}, resilience.WithCallInfo(&info))
+			if err == nil {
+				_ = s.Close()
+			}
+			if n := len(server.all()) - 1; n != test.sends || info.Sends != test.sends || info.Attempts != 1 {
+				t.Errorf("it arrived %d times, in %d attempts and %d sends by CallInfo; want %d", n, info.Attempts, info.Sends, test.sends)
+			}
+			if test.safety == resilience.SafetyUnsafe {
+				isExactly(t, err, "ErrOutcomeUnknown", "ErrUnavailable")
+			} else if err != nil {
+				t.Error(err)
 			}
 		})
 	}

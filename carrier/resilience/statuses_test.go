@@ -358,3 +358,29 @@ func TestCodesOfTheOperation(t *testing.T) {
 		}
 	}
 }
+
+// A 2xx that the spec does not have for the operation is no success, and a 3xx
+// on a write may have acted: neither is asked for again.
+func TestStatusesThatTheSpecDoesNotHave(t *testing.T) {
+	for status, test := range map[int]struct {
+		malformed bool
+		text      string
+		breaker   resilience.BreakerState
+	}{
+		200: {true, "the spec has no 200 for it", resilience.BreakerOpen},
+		202: {true, "the spec has no 202 for it", resilience.BreakerOpen},
+		299: {true, "the spec has no 299 for it", resilience.BreakerOpen},
+		300: {false, "redirect without a valid target", resilience.BreakerClosed},
+		399: {false, "redirect without a valid target", resilience.BreakerClosed},
+	} {
+		d := connect(t, always(status, `{}`), resilience.WithBreaker(resilience.BreakerPolicy{ConsecutiveFailures: 1}))
+		_, err := ship(t.Context(), d, `{}`)
+		is(t, err, resilience.ErrOutcomeUnknown)
+		if e := failureOf(t, err); errors.Is(err, resilience.ErrMalformedResponse) != test.malformed || e.Attempts != 1 || !strings.Contains(err.Error(), test.text) {
+			t.Errorf("%d: %v after %d attempts, want %q after one", status, err, e.Attempts, test.text)
+		}
+		if got := d.BreakerState("shipments"); got != test.breaker {
+			t.Errorf("%d: the breaker is %v, want %v", status, got, test.breaker)
+		}
+	}
+}

@@ -724,6 +724,16 @@ func TestStreamIsNotResumed(t *testing.T) {
 		{"unknown length", nil, func(r *http.Response) { r.ContentLength = -1 }},
 		{"decompressed", nil, func(r *http.Response) { r.Uncompressed = true }},
 		{"no 200", nil, func(r *http.Response) { r.StatusCode = 203 }},
+		{"no valid Last-Modified", nil, func(r *http.Response) {
+			r.Header.Del("Etag")
+			r.Header.Set("Last-Modified", "yesterday")
+			r.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+		}},
+		{"no valid Date", nil, func(r *http.Response) {
+			r.Header.Del("Etag")
+			r.Header.Set("Last-Modified", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
+			r.Header.Set("Date", "today")
+		}},
 		{"unsafe", func(op *resilience.Operation) { op.Safety = resilience.SafetyUnsafe }, nil},
 		{"no GET", func(op *resilience.Operation) { op.Method, op.Safety = "POST", resilience.SafetyRead }, nil},
 	}
@@ -1372,4 +1382,83 @@ func readFlat(t *testing.T, d *resilience.Doer, size int64, hash []byte) int64 {
 		t.Errorf("the heap grew by %d bytes", most)
 	}
 	return most
+}
+
+// Without time limits the headers may take as long as they like.
+func TestStreamWithoutTimeLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		content := patternBytes(100)
+		d := connect(t, &shelf{content: content, change: func(_ int, r *http.Response) { time.Sleep(time.Hour) }},
+			resilience.WithTimeout(-1), resilience.WithAttemptTimeout(-1), resilience.WithIdleTimeout(-1))
+		begun := time.Now()
+		s, err := label(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(s)
+		if took := time.Since(begun); err != nil || !bytes.Equal(got, content) || took != time.Hour {
+			t.Errorf("%d bytes after %v, %v; want %d after an hour", len(got), took, err, len(content))
+		}
+	})
+}
+
+// What ends a stream that cannot be resumed is told as it was.
+func TestStreamEndsAsItWasCut(t *testing.T) {
+	for name, test := range map[string]struct {
+		cut  error
+		want error
+	}{
+		"an end too soon": {io.EOF, io.ErrUnexpectedEOF},
+		"a broken pipe":   {errNetwork, errNetwork},
+	} {
+		s, err := label(t.Context(), connect(t, &shelf{content: patternBytes(1000), cut: cutOnce(100), err: test.cut}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(s)
+		is(t, err, resilience.ErrUnavailable, test.want)
+		if isNot(t, err, io.EOF); len(got) != 100 {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
+// A transport of the user's may leave the length as it is in an empty answer.
+func TestStreamOfNoLength(t *testing.T) {
+	content := patternBytes(1000)
+	s, err := label(t.Context(), connect(t, &shelf{content: content, change: func(_ int, r *http.Response) { r.ContentLength = 0 }}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes of %d, %v", len(got), len(content), err)
+	}
+}
+
+// By a Last-Modified, a part is of the same thing if it says so, or nothing.
+func TestStreamResumeByLastModified(t *testing.T) {
+	const modified = "Mon, 02 Nov 2026 10:00:00 GMT"
+	header := []string{"Accept-Ranges", "bytes", "Last-Modified", modified, "Date", "Mon, 02 Nov 2026 11:00:00 GMT"}
+	for says, resumes := range map[string]bool{modified: true, "": true, "Mon, 02 Nov 2026 10:00:01 GMT": false} {
+		t.Run(says, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shelf := &shelf{content: patternBytes(300_000), header: header, cut: cutOnce(100_000), change: func(nth int, r *http.Response) {
+					if nth > 1 {
+						r.Header.Set("Last-Modified", says)
+					}
+				}}
+				s, err := label(t.Context(), connect(t, shelf))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := io.ReadAll(s)
+				if (err == nil) != resumes || bytes.Equal(got, shelf.content) != resumes {
+					t.Errorf("%d bytes, %v; want to be resumed: %v", len(got), err, resumes)
+				}
+				if want := "bytes=100000- " + modified; shelf.requests()[1] != want {
+					t.Errorf("asked for %q, want %q", shelf.requests()[1], want)
+				}
+			})
+		})
+	}
 }

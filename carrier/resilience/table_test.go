@@ -1,6 +1,7 @@
 package resilience_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -185,6 +186,25 @@ func TestRequestURLs(t *testing.T) {
 		}
 		if got := s.requests()[0].URL; got != origin+test.want {
 			t.Errorf("%+v: sent to %s, want %s", test, got, origin+test.want)
+		}
+	}
+}
+
+// Every byte that a path parameter can have.
+func TestPathSegmentBytes(t *testing.T) {
+	const bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+	for i := range 256 {
+		value := "x" + string([]byte{byte(i)}) + "y"
+		want := fmt.Sprintf("x%%%02Xy", i)
+		switch {
+		case strings.IndexByte(bare, byte(i)) >= 0:
+			want = value
+		case i < 0x20, i >= 0x7f, i == '/', i == '\\', i == '%':
+			want = ""
+		}
+		got, err := resilience.PathSegment("id", value)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %q, %v; want %q", value, got, err, want)
 		}
 	}
 }

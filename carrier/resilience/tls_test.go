@@ -45,9 +45,15 @@ func (a *certAuthority) pool() *x509.CertPool {
 // issue makes a certificate for a host, or for a client if host is empty.
 func (a *certAuthority) issue(t *testing.T, host string, from, to time.Time) tls.Certificate {
 	t.Helper()
+	return a.issueFor(t, host, from, to, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+}
+
+// issueFor makes a certificate for some uses alone.
+func (a *certAuthority) issueFor(t *testing.T, host string, from, to time.Time, uses ...x509.ExtKeyUsage) tls.Certificate {
+	t.Helper()
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "leaf"}, NotBefore: from, NotAfter: to,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage: uses,
 	}
 	if ip := net.ParseIP(host); ip != nil {
 		template.IPAddresses = []net.IP{ip}
@@ -132,6 +138,12 @@ func TestTLS(t *testing.T) {
 		c.ClientAuth, c.ClientCAs, c.MaxVersion = tls.RequireAndVerifyClientCert, ca.pool(), version
 		return c
 	}
+	refusing := func(version uint16) *tls.Config {
+		c := one(good)
+		c.ClientAuth, c.MaxVersion = tls.RequireAnyClientCert, version
+		c.VerifyPeerCertificate = func([][]byte, [][]*x509.Certificate) error { return errors.New("not that one") }
+		return c
+	}
 	old := one(good)
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	trusting := resilience.WithRootCAs(ca.pool())
@@ -156,6 +168,9 @@ func TestTLS(t *testing.T) {
 		{"mutual, no certificate", mutual(0), []resilience.Option{trusting}, "TLS: the server asks for a client certificate, and there is none that fits", true},
 		{"mutual, no certificate, TLS 1.2", mutual(tls.VersionTLS12), []resilience.Option{trusting}, "TLS: the", false},
 		{"mutual, an expired certificate", mutual(0), with(ended), "client certificate", true},
+		{"for clients alone", one(ca.issueFor(t, "127.0.0.1", now.Add(-hour), now.Add(hour), x509.ExtKeyUsageClientAuth)), []resilience.Option{trusting}, "TLS: the server's certificate is not valid: ", false},
+		{"mutual, refused by the server", refusing(0), with(client), "client certificate", true},
+		{"mutual, refused by the server, TLS 1.2", refusing(tls.VersionTLS12), with(client), "TLS: the server did not accept the client certificate", true},
 		{"mutual, of another authority", mutual(0), with(foreign), "TLS: the server asks for a client certificate, and there is none that fits", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -248,6 +263,8 @@ func TestTLSOptionsAreChecked(t *testing.T) {
 	for name, opts := range map[string][]resilience.Option{
 		"no pool":                        {resilience.WithRootCAs(nil)},
 		"an empty certificate":           {resilience.WithClientCertificates(tls.Certificate{})},
+		"a certificate without its key":  {resilience.WithClientCertificates(tls.Certificate{Certificate: ca.issue(t, "", time.Now(), time.Now()).Certificate})},
+		"a key without its certificate":  {resilience.WithClientCertificates(tls.Certificate{PrivateKey: ca.key})},
 		"roots with a transport":         {resilience.WithRootCAs(ca.pool()), rt},
 		"a certificate with a transport": {rt, resilience.WithClientCertificates(ca.issue(t, "", time.Now(), time.Now().Add(time.Hour)))},
 	} {
