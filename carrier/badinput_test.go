@@ -313,3 +313,30 @@ func TestZeroValues(t *testing.T) {
 		t.Errorf("at: %v", at)
 	}
 }
+
+// An empty list where the spec wants one item at least is not the same as no
+// list: "these shipments", of which there are none, must not become "all".
+func TestAnEmptyListIsNotAMissingOne(t *testing.T) {
+	srv, client := inMemory(t)
+	for name, call := range map[string]func() error{
+		"createManifest": func() error {
+			_, err := client.CreateManifest(t.Context(), carrier.ManifestRequest{Date: "2026-03-02", ShipmentIds: []string{}})
+			return err
+		},
+		"createSubscription": func() error {
+			_, err := client.CreateSubscription(t.Context(), carrier.SubscriptionRequest{
+				URL: "https://shop.example/", Secret: "whsec_Zm9vYmFyYmF6cXV4", Events: []carrier.SubscriptionEvent{},
+			})
+			return err
+		},
+	} {
+		err := call()
+		var fields carrier.FieldErrors
+		if !errors.Is(err, carrier.ErrInvalidRequest) || !errors.As(err, &fields) || fields[0].Rule != "minItems" {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+	if n := len(srv.Requests()); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}

@@ -35,6 +35,14 @@
 // [Client.FetchLabel], behind a guard that keeps them out of private networks;
 // [WithEgressGuard] puts the base URL under it as well.
 //
+// # Being told
+//
+// [Client.CreateSubscription] lets the carrier post what happens to parcels.
+// [NewCallbackHandler] takes it in: signed, in time, and each notification once;
+// [Advances] keeps a parcel from moving backwards, since notifications come in
+// no order. [Client.TrackingEvents] goes through the same events in order, over
+// cuts, and fills in what was missed.
+//
 // # Testing
 //
 // Package mockcarrier is the same carrier as a test server.

@@ -29,6 +29,7 @@ const maxState = 16 << 20
 //	GET    /__mock/operations    a list of {"id":…,"method":…,"path":…}
 //	GET    /__mock/ledger        a list of Charge
 //	GET    /__mock/requests      a list of Request; ?operation=, after= and limit= narrow it down
+//	GET    /__mock/deliveries    a list of Delivery; ?after= and limit= narrow it down
 //	GET    /__mock/faults        a list of {"id":…,"fault":…,"seen":…,"fired":…}
 //	POST   /__mock/faults        a Fault, or a list of them, of which the last is the newest
 //	DELETE /__mock/faults        ends all rules
@@ -40,8 +41,8 @@ const maxState = 16 << 20
 //	POST   /__mock/explanation   {"method":…,"path":…,"header":…,"body":…}: as Explain does
 //	DELETE /__mock/tokens        as RevokeTokens does
 //	POST   /__mock/reset         as Reset does
-//	POST   /__mock/clock         {"advance":"72h"}, a Go duration
-//	GET    /__mock/state         what Snapshot returns
+//	POST   /__mock/clock         {"advance":"72h"}, a Go duration; as Advance does
+//	GET    /__mock/state         what Snapshot returns, without the secrets of subscriptions
 //	PUT    /__mock/state         as Restore does
 //
 // A [Fault] has its fields in lower camel case, and Wait as a Go duration:
@@ -65,6 +66,7 @@ func (c *Carrier) AdminHandler() http.Handler {
 		writeJSON(w, http.StatusOK, notNil(c.Ledger()))
 	})
 	mux.HandleFunc("GET /__mock/requests", c.adminRequests)
+	mux.HandleFunc("GET /__mock/deliveries", c.adminDeliveries)
 	mux.HandleFunc("GET /__mock/faults", c.adminFaults)
 	mux.HandleFunc("POST /__mock/faults", c.adminInject)
 	mux.HandleFunc("DELETE /__mock/faults", func(w http.ResponseWriter, _ *http.Request) {
@@ -90,7 +92,9 @@ func (c *Carrier) AdminHandler() http.Handler {
 	})
 	mux.HandleFunc("POST /__mock/clock", c.adminClock)
 	mux.HandleFunc("GET /__mock/state", func(w http.ResponseWriter, _ *http.Request) {
-		copyAnswer(w, answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {jsonType}}, Body: c.Snapshot()})
+		s := c.state()
+		s.withoutSecrets()
+		copyAnswer(w, answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {jsonType}}, Body: append(encode(s), '\n')})
 	})
 	mux.HandleFunc("PUT /__mock/state", c.adminRestore)
 	return c.guardAdmin(mux)

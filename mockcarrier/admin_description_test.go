@@ -66,6 +66,10 @@ func TestAdminSchemasAreComplete(t *testing.T) {
 		"Charge": Charge{
 			Key: "x", Reference: "x", ShipmentID: "x", TrackingNumber: "x", Amount: "x", Currency: "x", At: time.Unix(1, 0),
 		},
+		"Delivery": Delivery{
+			Seq: 1, Notification: "x", Type: "x", TrackingNumber: "x", Subscription: "x", Attempt: 1, Duplicate: true,
+			Signature: SignatureGood, Fault: "x", Status: 204, Err: "x", At: time.Unix(1, 0),
+		},
 		"Fault": Fault{
 			Kind: KindStatus, Phase: PhaseAfter, Operations: []string{"x"}, Keys: []string{"x"}, References: []string{"x"},
 			TrackingNumbers: []string{"x"}, Match: []Matcher{matcher}, After: 1, First: 1, Every: 1, AllBut: 2,

@@ -33,6 +33,16 @@ type Carrier struct {
 	rules    rules
 	scripted scripted
 	expected expectations
+
+	subscriptions subscriptions
+	deliveries    deliveryLog
+	turn          chan struct{} // taken by who delivers
+	changed       chan struct{} // tells who delivers by itself that something may be due
+	delivering    sync.Once     // begins to deliver by itself
+
+	clock sync.Mutex   // held to move the offset bit by bit
+	epoch atomic.Int64 // counts how often it was set otherwise
+
 	tokens   tokens
 	dials    dials
 	rendered rendered
@@ -65,11 +75,14 @@ func newCarrier(opts []Option) (*Carrier, error) {
 		router:  newRouter(api.Operations()),
 		running: newRunning(),
 		journal: journal{limit: conf.journalLimit},
+		turn:    make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
 		rules:   rules{seed: conf.seed},
 		quotas:  newQuotas(conf.quota, conf.quotaWindow),
 		tokens:  tokens{seed: conf.seed},
 	}
 	c.expected.strict = conf.strict
+	c.deliveries.limit = conf.journalLimit
 	c.keys = idempotency.New(idempotency.Config{TTL: conf.keyTTL, Now: c.now, StoreServerErrors: conf.storeServerErrors})
 	c.world = newWorld()
 	c.api = newHandlers(c)
@@ -114,18 +127,17 @@ func (c *Carrier) Requests() []Request { return c.journal.list() }
 // their making. It is the proof of what was bought, whatever was answered.
 func (c *Carrier) Ledger() []Charge { return c.world.ledger() }
 
-// Advance moves the carrier's clock by d, and with it the parcels, the labels
-// and the idempotency keys. A negative d moves it back.
-func (c *Carrier) Advance(d time.Duration) { c.offset.Add(int64(d)) }
-
 // Now returns the carrier's time.
 func (c *Carrier) Now() time.Time { return c.now() }
 
-// Reset forgets everything: shipments, ledger, journal, faults, expectations,
-// idempotency keys, access tokens, and what Advance has added to the clock. The
-// faults of [WithFault] are in force again, as new.
+// Reset forgets everything: shipments, ledger, subscriptions, deliveries,
+// journal, faults, expectations, idempotency keys, access tokens, and what
+// Advance has added to the clock. The faults of [WithFault] are in force again,
+// as new.
 func (c *Carrier) Reset() {
-	c.offset.Store(0)
+	c.setOffset(0)
+	c.subscriptions.reset()
+	c.deliveries.reset()
 	c.rules.reset()
 	for _, f := range c.config.faults {
 		c.rules.add(f, c.now())

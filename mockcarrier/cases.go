@@ -50,7 +50,6 @@ var finishedCases = map[string]parcelCase{
 
 // tracking returns the tracking of a case under a number.
 func (c parcelCase) tracking(number string, started time.Time) api.Tracking {
-	local := time.FixedZone("", 3*60*60)
 	t := api.Tracking{
 		TrackingNumber: number, Service: c.service,
 		Weight:      &api.Weight{Value: 1.2, Unit: api.WeightUnitKg},
@@ -60,7 +59,7 @@ func (c parcelCase) tracking(number string, started time.Time) api.Tracking {
 	for _, e := range c.events {
 		known := stageOf(e.status)
 		t.Events = append(t.Events, api.TrackingEvent{
-			At:     moment(started.Add(-hours(e.hoursAgo)).In(local)),
+			At:     moment(local(started.Add(-hours(e.hoursAgo)))),
 			Status: e.status, Location: e.location, SignedBy: e.signedBy,
 			Description: known.description, Code: known.code,
 		})
@@ -69,8 +68,8 @@ func (c parcelCase) tracking(number string, started time.Time) api.Tracking {
 		settle(&t, t.Events[len(t.Events)-1])
 	}
 	if t.DeliveredAt.IsZero() {
-		day := started.In(local).Add(24 * time.Hour)
-		t.EstimatedDelivery = &api.EstimatedDelivery{Date: day.Format(time.DateOnly), Kind: api.DeliveryEstimateKindEstimated}
+		tomorrow := started.Add(24 * time.Hour)
+		t.EstimatedDelivery = &api.EstimatedDelivery{Date: day(tomorrow), Kind: api.DeliveryEstimateKindEstimated}
 	}
 	if c.change != nil {
 		c.change(&t)

@@ -29,7 +29,9 @@
 // test for what was expected and did not come, what came and was not expected,
 // a fault that never struck, and a request that matched no operation.
 // [New] is the bare [http.Handler]. The program cmd/mockcarrier is for other
-// languages.
+// languages: it has a world for each parallel test ([Worlds], told apart by
+// [WorldHeader]), a file in which its state survives restarts (-state, which holds
+// a [Worlds.Snapshot]), and a page for people at [AdminPath].
 //
 // # What it knows
 //
@@ -38,6 +40,24 @@
 // Shipments that are made get the numbers BK2001TR, BK2002TR and so on, and
 // travel for two days, on the carrier's clock; [Carrier.Advance] moves it, and
 // [WithClock] takes another, such as a [ManualClock].
+//
+// Of the services, economy carries up to 20 kg a parcel, standard 70 and express
+// 30. What is heavier has no rate, and neither have other services; a shipment is
+// made all the same, with a warning. Rates hold for 10 minutes: for their account,
+// service, countries, postal codes, insurance, and the weights and sizes of the
+// parcels. Insurance costs 1 % of its sum, which is at most 50,000.
+//
+// Pickups and manifests are free, so that the ledger has none, and their days and
+// hours are those of UTC+3, wherever the address is. A pickup is confirmed after 2
+// seconds and made at the end of its window; if its instructions begin with
+// FAULT-PICKUP-FAILED it comes to nothing. Manifests do not move parcels.
+//
+// An address is judged by the form of its postal code, and written in the
+// carrier's. Each postal code has 12 service points with made-up places,
+// sp_tr_34000_1 to sp_tr_34000_12; ids of another form are none. In each country
+// these postal codes stand for a case:
+//
+//	99901 ambiguous  99902 invalid  99903 residential  99904 no service points
 //
 // Each key of [WithAPIKey] is an account of its own, and [APIKey] the one that
 // there is by default. [ForbiddenAPIKey] is answered with 403. POST /oauth/token
@@ -77,6 +97,8 @@
 //	UnknownFields UnknownEnums Nulls ZonelessTimes        bodies that are as carriers' change
 //	EndlessPages                                          a list without end
 //	RefuseConnection Blackhole FailHandshake              there is no connection
+//	Redeliver Unacknowledged DeliverLate                  a notification comes twice, or late
+//	DeliverOutOfOrder BadSignature StaleSignature         in another order, wrongly signed
 //	Sequence None                                         one after the other; all is well
 //
 // Rules are narrowed down by operation (On), key, reference, tracking number and
@@ -111,9 +133,29 @@
 // four strike once for each idempotency key:
 //
 //	FAULT-RESET-AFTER-COMMIT    FAULT-ASYNC            202, ready after 2 seconds
-//	FAULT-TIMEOUT-AFTER-COMMIT  FAULT-LABEL-PENDING    its label takes 2 seconds
+//	FAULT-TIMEOUT-AFTER-COMMIT  FAULT-LABEL-PENDING    its label takes 2 seconds, its proof too
 //	FAULT-503-BEFORE-COMMIT     FAULT-LABEL-BLANK      its label has nothing on it
 //	FAULT-409-INPROGRESS        FAULT-REFUND-REJECTED  cancelled, and to be paid
+//
+// FAULT-503-BEFORE-COMMIT is for validateShipment too, once for each reference.
+//
+// # Notifications
+//
+// Subscriptions are told what happens to the shipments of their account, by
+// requests that are signed, and repeated for three days until they are answered
+// with 2xx. [Carrier.Advance] delivers what is due meanwhile, in order and each
+// at its time; [Carrier.DeliverDue] delivers what is due now. They go to the
+// handler of [WithWebhookHandler], also in virtual time, or over the loopback
+// interface, and to no other address:
+//
+//	mux := http.NewServeMux() // of the service
+//	mock := mockcarrier.StartInMemory(t, mockcarrier.WithWebhookHandler(mux))
+//	…
+//	mock.Advance(48 * time.Hour) // the parcel is delivered, and the service was told six times
+//
+// They are signed at the time of the clock without what Advance has added, since
+// that is the subscriber's clock too. [Carrier.Deliveries] has each attempt.
+// exportTrackingEvents has the same events; the finished cases are in neither.
 //
 // # Proof
 //

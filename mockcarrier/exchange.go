@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/carrier-sdk/carrier-go/carrier/api"
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
 	"github.com/carrier-sdk/carrier-go/mockcarrier/internal/idempotency"
 )
@@ -36,7 +37,8 @@ type exchange struct {
 	account  string
 	quota    *quota // nil until it was taken
 	replayed bool
-	executed bool // rather than replayed or refused
+	executed bool                  // rather than replayed or refused
+	stream   func(io.Writer) error // writes the body of the answer, if it is to be sent as it is made
 }
 
 // begin notes that a request has come.
@@ -141,6 +143,10 @@ func (x *exchange) note(a answer) {
 
 func (x *exchange) deliver(a answer) {
 	x.note(a)
+	if x.stream != nil {
+		x.sendStream(a)
+		return
+	}
 	x.send(a)
 }
 
@@ -151,9 +157,13 @@ func (x *exchange) readBody() *refusal {
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
 	x.body = body
 	kept := body[:min(len(body), journalBodyLimit)]
-	if x.operation == tokenOperation {
+	switch x.operation.ID {
+	case TokenOperation:
 		kept = withoutSecret(kept)
-	} else {
+	case api.OpCreateSubscription.ID:
+		kept = withoutSecrets(body)
+		kept = kept[:min(len(kept), journalBodyLimit)]
+	default:
 		kept = slices.Clone(kept)
 	}
 	x.carrier.journal.update(x.entry, func(r *Request) { r.Body, r.BodySize = kept, len(body) })
@@ -245,6 +255,9 @@ func (x *exchange) execute(f Fault, during bool) answer {
 		r.Body = io.NopCloser(bytes.NewReader(x.body))
 	}
 	x.carrier.api.ServeHTTP(rec, r)
+	if x.operation.Safety != resilience.SafetyRead {
+		x.carrier.wake()
+	}
 	return x.uniform(rec.answer())
 }
 

@@ -68,7 +68,7 @@ func (rs *rules) explain(s *subject, now time.Time) []Verdict {
 	defer rs.mu.Unlock()
 	var list []Verdict
 	for _, r := range slices.Backward(rs.active) {
-		if r.connection {
+		if r.target != requests {
 			continue
 		}
 		v := Verdict{What: r.String() + " for " + r.scope(), Criteria: r.explain(s, now)}

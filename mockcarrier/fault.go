@@ -75,12 +75,13 @@ type Fault struct {
 	// the value of KindContentType, where "" means no Content-Type at all, and
 	// what KindGarbage sends.
 	Body string
-	// Wait is how long KindDelay waits, and KindDrip between two pieces.
+	// Wait is how long KindDelay and KindDeliverLate wait, and KindDrip between
+	// two pieces. It is the age of KindStaleSignature.
 	Wait time.Duration
-	// MaxWait makes KindDelay wait for a time between Wait and MaxWait, all of
+	// MaxWait makes KindDelay and KindDeliverLate wait for a time between Wait and MaxWait, all of
 	// them equally likely; with Sigma it is the longest that it waits.
 	MaxWait time.Duration
-	// Sigma makes KindDelay wait for a time whose logarithm is normally
+	// Sigma makes KindDelay and KindDeliverLate wait for a time whose logarithm is normally
 	// distributed: Wait is the median, and Sigma the standard deviation of the
 	// natural logarithm. 0.5 is usual for a network, 1 has a long tail.
 	Sigma float64
@@ -91,7 +92,8 @@ type Fault struct {
 	// Framing is how the length of the body is told by KindTruncate, where ""
 	// means by Content-Length, and by KindOversize, where "" means in chunks.
 	Framing Framing
-	// Count is how many interim answers KindInformational sends; 0 means 1.
+	// Count is how many interim answers KindInformational sends, and how often
+	// KindRedeliver repeats; 0 means 1.
 	Count int
 }
 
@@ -168,9 +170,22 @@ const (
 	ByClose  Framing = "close"   // the end of the connection: a cut cannot be told from the end
 )
 
-// ofConnections says whether the fault strikes connections, not requests.
-func (f Fault) ofConnections() bool {
-	return kinds[f.Kind].connection || slices.ContainsFunc(f.Steps, Fault.ofConnections)
+// target is what a fault strikes.
+type target int
+
+const (
+	requests target = iota
+	connections
+	deliveries
+)
+
+// strikes says what the fault strikes; of a sequence, that is what its steps do.
+func (f Fault) strikes() target {
+	struck := kinds[f.Kind].target
+	for _, step := range f.Steps {
+		struck = max(struck, step.strikes())
+	}
+	return struck
 }
 
 // phase returns the phase that is in force; "" for no fault.

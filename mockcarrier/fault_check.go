@@ -10,11 +10,11 @@ import (
 )
 
 // kinds has the phases in which each kind can strike, its usual one first, the
-// statuses that it takes, and whether it strikes connections.
+// statuses that it takes, and what it strikes.
 var kinds = map[Kind]struct {
 	phases      []Phase
 	least, most int
-	connection  bool
+	target      target
 }{
 	KindNone:     {},
 	KindSequence: {},
@@ -49,9 +49,16 @@ var kinds = map[Kind]struct {
 	KindDuplicate:     {phases: []Phase{PhaseAfter}},
 	KindInformational: {phases: []Phase{PhaseAfter}, least: 100, most: 199},
 
-	KindRefuse:    {connection: true},
-	KindBlackhole: {connection: true},
-	KindHandshake: {connection: true},
+	KindRefuse:    {target: connections},
+	KindBlackhole: {target: connections},
+	KindHandshake: {target: connections},
+
+	KindRedeliver:      {target: deliveries},
+	KindUnacknowledged: {target: deliveries},
+	KindDeliverLate:    {target: deliveries},
+	KindOutOfOrder:     {target: deliveries},
+	KindBadSignature:   {target: deliveries},
+	KindStaleSignature: {target: deliveries},
 }
 
 // Validate says what is wrong with the rule, or returns nil.
@@ -73,7 +80,7 @@ func (f Fault) Validate() error {
 	complain(f.Wait < 0 || f.MaxWait < 0, "the wait is negative")
 	complain(f.MaxWait != 0 && f.MaxWait < f.Wait, "the longest wait is shorter than the shortest")
 	complain(!(f.Sigma >= 0) || math.IsInf(f.Sigma, 0), "sigma is not a number of at least 0")
-	complain((f.MaxWait != 0 || f.Sigma != 0) && f.Kind != KindDelay, "its waits do not vary")
+	complain((f.MaxWait != 0 || f.Sigma != 0) && f.Kind != KindDelay && f.Kind != KindDeliverLate, "its waits do not vary")
 	complain(f.Lasts < 0, "the time that it lasts is negative")
 	complain(f.Bytes < 0, "the number of bytes is negative")
 	complain(f.Status != 0 && kind.least == 0, "it has no status")
@@ -86,7 +93,12 @@ func (f Fault) Validate() error {
 	complain(f.Kind == KindOversize && f.Framing == ByClose, "it comes by length or in chunks")
 	complain(f.Code != "" && f.Kind != KindStatus, "it has no code")
 	complain(f.RetryDate != nil && f.Kind != KindStatus && f.Kind != KindHTML && f.Kind != KindRedirect, "it has no Retry-After")
-	complain(f.ofConnections() && f.narrowed(), "a connection has no operation, key, reference, parcel or member")
+	complain(f.strikes() == connections && f.narrowed(), "a connection has no operation, key, reference, parcel or member")
+	ofCallback := slices.Contains(f.Operations, CallbackOperation)
+	complain(f.strikes() == deliveries && (len(f.Keys) > 0 || len(f.Operations) > 1 || len(f.Operations) == 1 && !ofCallback),
+		"a delivery has no key, and no operation but %s", CallbackOperation)
+	complain(f.strikes() == requests && ofCallback && f.Kind != KindNone, "%s is no request that comes: only faults of deliveries strike it", CallbackOperation)
+	complain(f.Kind == KindStaleSignature && f.Wait == 0, "it needs the age of the signature as its wait")
 	for _, problem := range f.checkSteps() {
 		complain(true, "%s", problem)
 	}
@@ -121,8 +133,8 @@ func (f Fault) checkSteps() []string {
 		case step.narrowed() || step.After != 0 || step.Every != 0 || step.AllBut != 0 || step.Probability != nil ||
 			step.Lasts != 0 || !step.Ends.IsZero():
 			problems = append(problems, fmt.Sprintf("step %d is narrowed down, which the whole can be", i+1))
-		case step.Kind != KindNone && step.ofConnections() != f.ofConnections():
-			problems = append(problems, fmt.Sprintf("step %d strikes requests, and others connections", i+1))
+		case step.Kind != KindNone && step.strikes() != f.strikes():
+			problems = append(problems, fmt.Sprintf("step %d strikes something else than others do", i+1))
 		}
 	}
 	return problems

@@ -14,6 +14,9 @@ import (
 // have come; it is empty before processing. It says whether the request is done
 // with: a delay only takes time, the rest stands in place of the answer.
 func (x *exchange) strike(f Fault, a answer) bool {
+	if f.Kind != KindDelay {
+		a = x.whole(a)
+	}
 	switch f.Kind {
 	case KindDelay, KindStall, KindReset, KindClose, KindGarbage: // no answer to note
 	case KindStatus, KindHTML, KindRedirect:

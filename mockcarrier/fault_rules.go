@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// rules decide which fault a request or a connection meets. The newest rule
+// rules decide which fault a request, a connection or a delivery meets. The newest rule
 // that strikes wins; a rule does not see, and does not count, what a newer one
 // took.
 type rules struct {
@@ -25,7 +25,7 @@ type rules struct {
 type rule struct {
 	Fault
 	criteria    []criterion
-	connection  bool
+	target      target
 	since       time.Time // on the carrier's clock
 	seen, fired int
 }
@@ -33,7 +33,7 @@ type rule struct {
 func newRule(f Fault, now time.Time) *rule {
 	r := &rule{Fault: f.clone(), since: now}
 	r.criteria, _ = compileAll(r.Match) // Validate has seen it
-	r.connection = r.ofConnections()
+	r.target = r.strikes()
 	return r
 }
 
@@ -62,12 +62,18 @@ func (rs *rules) reset() {
 
 // pick returns the fault that strikes a request.
 func (rs *rules) pick(s *subject, now time.Time) (Fault, bool) {
-	return rs.first(func(r *rule) bool { return !r.connection && r.inForce(now) && r.matches(s) })
+	return rs.first(func(r *rule) bool { return r.target == requests && r.inForce(now) && r.matches(s) })
 }
 
 // pickConnection returns the fault that strikes a new connection.
 func (rs *rules) pickConnection(now time.Time) (Fault, bool) {
-	return rs.first(func(r *rule) bool { return r.connection && r.inForce(now) })
+	return rs.first(func(r *rule) bool { return r.target == connections && r.inForce(now) })
+}
+
+// pickDelivery returns the fault that strikes an attempt to deliver a
+// notification.
+func (rs *rules) pickDelivery(s *subject, now time.Time) (Fault, bool) {
+	return rs.first(func(r *rule) bool { return r.target == deliveries && r.inForce(now) && r.matches(s) })
 }
 
 func (rs *rules) first(matches func(*rule) bool) (Fault, bool) {

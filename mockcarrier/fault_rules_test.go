@@ -341,7 +341,7 @@ func TestFaultsThatMakeNoSense(t *testing.T) {
 		"bad step":                  {mockcarrier.Sequence(mockcarrier.None(), mockcarrier.Status(1)), "step 2: fault status"},
 		"sequence in a sequence":    {mockcarrier.Sequence(mockcarrier.Sequence(mockcarrier.None())), "step 1 is a sequence"},
 		"narrow step":               {mockcarrier.Sequence(mockcarrier.Stall().On("getStatus")), "step 1 is narrowed down"},
-		"steps of both sorts":       {mockcarrier.Sequence(mockcarrier.Stall(), mockcarrier.Blackhole()), "others connections"},
+		"steps of both sorts":       {mockcarrier.Sequence(mockcarrier.Stall(), mockcarrier.Blackhole()), "something else"},
 		"phase of a sequence":       {mockcarrier.Sequence(mockcarrier.Stall()).AfterProcessing(), "phase"},
 	} {
 		t.Run(name, func(t *testing.T) {

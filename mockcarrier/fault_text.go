@@ -60,8 +60,10 @@ func (f Fault) scope() string {
 		}
 	}
 	switch {
-	case f.ofConnections():
+	case f.strikes() == connections:
 		parts = append(parts, "all connections")
+	case len(parts) == 0 && f.strikes() == deliveries:
+		parts = append(parts, "all deliveries")
 	case len(parts) == 0:
 		parts = append(parts, "all requests")
 	}

@@ -3,7 +3,6 @@ package mockcarrier
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -165,10 +164,7 @@ func (c *Carrier) track(number string, now time.Time) ([]api.Tracking, *refusal)
 // each key has been seen to before.
 func (h handlers) CreateShipment(ctx context.Context, req server.CreateShipmentRequestObject) (server.CreateShipmentResponseObject, error) {
 	x := exchangeOf(ctx)
-	var work time.Duration
-	if prefers(x.r, "respond-async") || named(req.Body.Reference, referenceAsync) {
-		work = asyncTime
-	}
+	work := workOn(x.r, *req.Body)
 	s, r := h.world.create(x.account, x.key, *req.Body, h.now(), work, h.config.uniqueReferences)
 	if r != nil {
 		return nil, r
@@ -193,6 +189,14 @@ const (
 	labelWait = 2 * time.Second
 )
 
+// workOn is how long a shipment is pending.
+func workOn(r *http.Request, request api.ShipmentRequest) time.Duration {
+	if prefers(r, "respond-async") || named(request.Reference, referenceAsync) {
+		return asyncTime
+	}
+	return 0
+}
+
 // GetShipment answers with one shipment.
 func (h handlers) GetShipment(ctx context.Context, req server.GetShipmentRequestObject) (server.GetShipmentResponseObject, error) {
 	if r := parameters(api.NewGetShipmentRequest(req.ShipmentID)); r != nil {
@@ -205,9 +209,6 @@ func (h handlers) GetShipment(ctx context.Context, req server.GetShipmentRequest
 	}
 	return server.GetShipment200JSONResponse{Body: h.present(x.r, s)}, nil
 }
-
-// endCursor leads to an empty page; [KindEndlessPages] gives it.
-const endCursor = "ZW5k"
 
 // ListShipments answers with a page of shipments, the newest first. A cursor
 // names the last shipment of the page before, so that shipments that are made
@@ -234,35 +235,21 @@ func (h handlers) ListShipments(ctx context.Context, req server.ListShipmentsReq
 	if cursor := req.Params.Cursor; cursor != nil && *cursor == endCursor {
 		f.before = 1
 	} else if cursor != nil {
-		id, err := base64.RawURLEncoding.DecodeString(*cursor)
-		s, r := h.world.get(x.account, string(id))
-		if err != nil || r != nil {
-			return nil, malformed("cursor", "format", "must be the nextCursor of a page")
+		s, r := h.world.get(x.account, lastBefore(*cursor))
+		if r != nil {
+			return nil, noCursor()
 		}
 		f.before = s.seq
 	}
 	page, more := h.world.list(f)
-	list := shipmentList{Items: make([]api.Shipment, len(page))}
+	list := listing[api.Shipment]{Items: make([]api.Shipment, len(page))}
 	for i, s := range page {
 		list.Items[i] = h.present(x.r, s)
 	}
 	if more {
-		list.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(page[len(page)-1].id))
+		list.NextCursor = cursorBehind(page[len(page)-1].id)
 	}
 	return list, nil
-}
-
-// shipmentList is api.ShipmentList with the empty list written.
-type shipmentList struct {
-	Items      []api.Shipment `json:"items"`
-	NextCursor string         `json:"nextCursor,omitempty"`
-}
-
-// VisitListShipmentsResponse writes the list.
-func (l shipmentList) VisitListShipmentsResponse(w http.ResponseWriter) error {
-	w.Header().Set("Content-Type", jsonType)
-	_, err := w.Write(append(encode(l), '\n'))
-	return err
 }
 
 // CancelShipment cancels a shipment, once or again.
@@ -317,11 +304,7 @@ func (c *Carrier) present(r *http.Request, s shipment) api.Shipment {
 			TrackingNumber: number, Reference: value(p.Reference), Weight: &p.Weight, Dimensions: p.Dimensions,
 		})
 	}
-	if s.request.Customs == nil && s.request.From.Country != s.request.To.Country {
-		body.Warnings = append(body.Warnings, api.Warning{
-			Code: "customs_missing", Message: "Customs may hold a parcel without a declaration.", Pointer: "/customs",
-		})
-	}
+	body.Warnings = warnings(s.request)
 	if !s.cancelledAt.IsZero() {
 		body.CancelledAt = moment(s.cancelledAt)
 		if body.Status == api.ShipmentStatusCancelled || body.Status == api.ShipmentStatusRefunded {

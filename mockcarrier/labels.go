@@ -52,7 +52,7 @@ func (h handlers) GetLabel(ctx context.Context, req server.GetLabelRequestObject
 	return newDocument(x.r, s, format)
 }
 
-// document is a label in one of its formats.
+// document is a label, or a proof of delivery, in one of its formats.
 type document struct {
 	request     *http.Request
 	contentType string
@@ -79,9 +79,15 @@ func newDocument(r *http.Request, s shipment, format api.LabelFormat) (document,
 	return document{r, "application/pdf", label.PDF(labels)}, nil
 }
 
-// VisitGetLabelResponse writes the document, or what conditions and ranges in
-// the request leave of it.
-func (d document) VisitGetLabelResponse(w http.ResponseWriter) error {
+// VisitGetLabelResponse writes the label.
+func (d document) VisitGetLabelResponse(w http.ResponseWriter) error { return d.write(w) }
+
+// VisitGetProofOfDeliveryResponse writes the proof.
+func (d document) VisitGetProofOfDeliveryResponse(w http.ResponseWriter) error { return d.write(w) }
+
+// write writes the document, or what conditions and ranges in the request leave
+// of it.
+func (d document) write(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", d.contentType)
 	w.Header().Set("ETag", etagOf(d.content))
 	http.ServeContent(w, d.request, "", time.Time{}, bytes.NewReader(d.content))

@@ -1,13 +1,16 @@
 package mockcarrier
 
 import (
+	"context"
 	"net"
 	"sync"
 )
 
 // running counts what is going on, so that a close can wait for its end.
 type running struct {
-	closing chan struct{} // closed once the carrier closes
+	closing chan struct{}   // closed once the carrier closes
+	ctx     context.Context // ends then
+	cancel  context.CancelFunc
 
 	mu    sync.Mutex
 	count int
@@ -16,7 +19,8 @@ type running struct {
 }
 
 func newRunning() *running {
-	return &running{closing: make(chan struct{}), conns: make(map[net.Conn]struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &running{closing: make(chan struct{}), ctx: ctx, cancel: cancel, conns: make(map[net.Conn]struct{})}
 }
 
 func (r *running) closed() bool {
@@ -68,6 +72,7 @@ func (r *running) close() {
 		return
 	}
 	close(r.closing)
+	r.cancel()
 	for conn := range r.conns {
 		_ = conn.Close()
 	}

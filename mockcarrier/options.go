@@ -3,6 +3,7 @@ package mockcarrier
 import (
 	"errors"
 	"log/slog"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -33,6 +34,8 @@ type config struct {
 	faults            []Fault
 	admin             *bool // nil: where only this machine reaches it
 	adminHosts        []string
+	webhooks          http.Handler // nil: notifications go over the loopback interface
+	autoDelivery      bool
 
 	// For servers only.
 	tls, http2 bool
@@ -211,6 +214,22 @@ func WithFault(f Fault) Option {
 // interface. It asks for no credentials.
 func WithAdmin(on bool) Option {
 	return option(true, "", func(c *config) { c.admin = &on })
+}
+
+// WithWebhookHandler delivers notifications to h, whatever the address of the
+// subscription is, in place of the loopback interface: also in virtual time. An
+// attempt is a call of h, which has 10 seconds.
+func WithWebhookHandler(h http.Handler) Option {
+	return option(h != nil, "WithWebhookHandler needs a handler", func(c *config) { c.webhooks = h })
+}
+
+// WithAutoDelivery delivers notifications when they are due, by a goroutine that
+// begins with the first subscription and ends with the carrier; without it they
+// are delivered by [Carrier.Advance] and [Carrier.DeliverDue] alone. It measures
+// in real time, or in the bubble's: a clock of [WithClock] that leaps needs one
+// of the two.
+func WithAutoDelivery() Option {
+	return option(true, "", func(c *config) { c.autoDelivery = true })
 }
 
 // WithUnmatchedAllowed lets a test pass in which a request matched no operation.

@@ -34,19 +34,9 @@ var journey = []stage{
 	{hours(48), api.TrackingStatusDelivered, "DL", "The parcel was delivered.", destination},
 }
 
-// pace is how the services differ: the factor on the times of the journey.
-func pace(service string) float64 {
-	switch service {
-	case "express":
-		return 0.5
-	case "economy":
-		return 2
-	}
-	return 1
-}
-
 func (s shipment) reaches(i int) time.Time {
-	return s.ready.Add(time.Duration(float64(journey[i].after) * pace(s.request.Service)))
+	by, _ := serviceOf(s.request.Service)
+	return s.ready.Add(time.Duration(float64(journey[i].after) * by.pace))
 }
 
 func (s shipment) handedOver(now time.Time) bool {

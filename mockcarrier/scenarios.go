@@ -43,9 +43,13 @@ var scenarioFaults = map[string]Fault{
 var referenceFaults = map[string]Fault{
 	"FAULT-RESET-AFTER-COMMIT":   ResetAfter().Times(1),
 	"FAULT-TIMEOUT-AFTER-COMMIT": StallAfter().Times(1),
-	"FAULT-503-BEFORE-COMMIT":    Status(503).RetryAfter(1).Times(1),
+	referenceRefused:             Status(503).RetryAfter(1).Times(1),
 	"FAULT-409-INPROGRESS":       Status(409).WithCode("idempotency_in_progress").RetryAfter(1).Times(1),
 }
+
+// referenceRefused brings its fault about for validateShipment too, once for
+// each reference. The others have a key or a purchase to do with.
+const referenceRefused = "FAULT-503-BEFORE-COMMIT"
 
 // The references that change what becomes of a shipment.
 const (
@@ -93,14 +97,14 @@ func (s *scripted) pick(about *subject, now time.Time) (Fault, bool) {
 			fault = fault.WithHeader("X-RateLimit-Reset", strconv.FormatInt(now.Add(time.Second).Unix(), 10))
 		}
 		return s.strike(number, fault)
-	case "createShipment":
+	case "createShipment", "validateShipment":
 		if !bytes.Contains(about.body, []byte("FAULT-")) {
 			return Fault{}, false
 		}
 		references, _ := about.about()
 		for name, fault := range referenceFaults {
 			for _, reference := range references {
-				if named(reference, name) {
+				if named(reference, name) && (about.operation == "createShipment" || name == referenceRefused) {
 					return s.strike(about.key+" "+reference, fault)
 				}
 			}

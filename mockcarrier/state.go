@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -24,6 +26,16 @@ type state struct {
 	Shipments   []savedShipment `json:"shipments"`
 	Ledger      []Charge        `json:"ledger"`
 	Keys        []savedKey      `json:"idempotencyKeys"`
+
+	// Older states do not have these.
+	Rates     []rate     `json:"rates,omitempty"`
+	LastRate  int        `json:"lastRate,omitempty"`
+	Pickups   []pickup   `json:"pickups,omitempty"`
+	Manifests []manifest `json:"manifests,omitempty"`
+
+	Turns         int                  `json:"turns,omitempty"`
+	Proofs        map[string]time.Time `json:"proofs,omitempty"`
+	Subscriptions []savedSubscription  `json:"subscriptions,omitempty"`
 }
 
 type savedShipment struct {
@@ -37,7 +49,9 @@ type savedShipment struct {
 	Charge      api.Money           `json:"charge"`
 	Made        time.Time           `json:"made"`
 	Ready       time.Time           `json:"ready"`
+	Turn        int                 `json:"turn,omitempty"`
 	CancelledAt *time.Time          `json:"cancelledAt,omitempty"`
+	CancelTurn  int                 `json:"cancelTurn,omitempty"`
 	Refund      bool                `json:"refund,omitempty"`
 }
 
@@ -52,14 +66,19 @@ type savedKey struct {
 }
 
 // Snapshot returns the state of the carrier as JSON, for [Carrier.Restore]:
-// shipments, ledger, idempotency keys with their answers, and the offset of the
-// clock. API keys are not in it, only hashes of them. A shipment whose request
-// is still being processed is left out, as its key is.
+// shipments, ledger, rates, pickups, manifests, subscriptions, idempotency keys
+// with their answers, and the offset of the clock. API keys are not in it, only
+// hashes of them; the secrets of subscriptions are, since notifications go on to
+// be signed. The admin API leaves them out: what is restored from its answer has
+// its subscriptions suspended. What is made by a request that is still being processed is left out, as
+// its key is.
 //
 // It may be taken at any time. The same state gives the same bytes.
-func (c *Carrier) Snapshot() []byte {
-	s := state{Version: stateVersion, ClockOffset: time.Duration(c.offset.Load()).String(), Keys: []savedKey{}}
-	// In this order, each key that is saved has its shipment.
+func (c *Carrier) Snapshot() []byte { return append(encode(c.state()), '\n') }
+
+func (c *Carrier) state() *state {
+	s := &state{Version: stateVersion, ClockOffset: time.Duration(c.offset.Load()).String(), Keys: []savedKey{}}
+	// In this order, each key that is saved has what was made with it.
 	answered := map[[2]string]bool{}
 	for _, e := range c.keys.Entries() {
 		answered[[2]string{e.Account, e.Key}] = true
@@ -68,17 +87,13 @@ func (c *Carrier) Snapshot() []byte {
 			Began: e.Began, Status: e.Answer.Status, Header: e.Answer.Header, Body: e.Answer.Body,
 		})
 	}
-	c.world.save(&s)
-	inProgress := map[string]bool{}
-	s.Shipments = slices.DeleteFunc(s.Shipments, func(made savedShipment) bool {
-		inProgress[made.ID] = !answered[[2]string{made.Account, made.Key}] && c.keys.Knows(made.Account, made.Key)
-		return inProgress[made.ID]
+	c.world.save(s)
+	c.subscriptions.save(s)
+	s.leaveOut(func(account, key string) bool {
+		return !answered[[2]string{account, key}] && c.keys.Knows(account, key)
 	})
-	s.Ledger = slices.DeleteFunc(s.Ledger, func(charge Charge) bool { return inProgress[charge.ShipmentID] })
-	for i := range s.Shipments {
-		s.Shipments[i].Account = c.accountName(s.Shipments[i].Account)
-	}
-	return append(encode(s), '\n')
+	s.renameAccounts(c.accountName)
+	return s
 }
 
 // Restore replaces the state of the carrier by that of a [Carrier.Snapshot].
@@ -108,14 +123,52 @@ func (c *Carrier) Restore(snapshot []byte) error {
 		_, _ = hex.Decode(e.Fingerprint[:], []byte(k.Fingerprint))
 		keys = append(keys, e)
 	}
-	for i := range s.Shipments {
-		s.Shipments[i].Account = account(s.Shipments[i].Account)
-	}
+	s.renameAccounts(account)
 	offset, _ := time.ParseDuration(s.ClockOffset)
-	c.offset.Store(int64(offset))
+	c.subscriptions.reset()
+	c.setOffset(offset)
 	c.world.load(s)
 	c.keys.Restore(keys)
+	c.subscriptions.load(s)
+	if c.subscriptions.any() {
+		c.deliverByItself()
+	}
 	return nil
+}
+
+// leaveOut takes away what was made by requests in progress.
+func (s *state) leaveOut(inProgress func(account, key string) bool) {
+	gone := map[string]bool{}
+	s.Shipments = slices.DeleteFunc(s.Shipments, func(made savedShipment) bool {
+		gone[made.ID] = inProgress(made.Account, made.Key)
+		return gone[made.ID]
+	})
+	s.Ledger = slices.DeleteFunc(s.Ledger, func(charge Charge) bool { return gone[charge.ShipmentID] })
+	s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(sub savedSubscription) bool { return inProgress(sub.Account, sub.Key) })
+	s.Pickups = slices.DeleteFunc(s.Pickups, func(p pickup) bool { return inProgress(p.Account, p.Key) })
+	s.Manifests = slices.DeleteFunc(s.Manifests, func(m manifest) bool { return inProgress(m.Account, m.Key) })
+	for i, m := range s.Manifests {
+		s.Manifests[i].ShipmentIDs = slices.DeleteFunc(slices.Clone(m.ShipmentIDs), func(id string) bool { return gone[id] })
+	}
+}
+
+// renameAccounts gives each account another name.
+func (s *state) renameAccounts(name func(string) string) {
+	for i := range s.Shipments {
+		s.Shipments[i].Account = name(s.Shipments[i].Account)
+	}
+	for i := range s.Rates {
+		s.Rates[i].Account = name(s.Rates[i].Account)
+	}
+	for i := range s.Pickups {
+		s.Pickups[i].Account = name(s.Pickups[i].Account)
+	}
+	for i := range s.Manifests {
+		s.Manifests[i].Account = name(s.Manifests[i].Account)
+	}
+	for i := range s.Subscriptions {
+		s.Subscriptions[i].Account = name(s.Subscriptions[i].Account)
+	}
 }
 
 // accountName is what stands for an account where its API key must not.
@@ -175,6 +228,9 @@ func (s *state) check() error {
 			return fmt.Errorf("ledger[%d]: there is no shipment %q", i, charge.ShipmentID)
 		}
 	}
+	if err := errors.Join(s.checkOrders(known), s.checkSubscriptions()); err != nil {
+		return err
+	}
 	for i, k := range s.Keys {
 		print, err := hex.DecodeString(k.Fingerprint)
 		switch {
@@ -189,17 +245,58 @@ func (s *state) check() error {
 	return nil
 }
 
+// checkOrders checks what is there beside the shipments, which are known by id.
+func (s *state) checkOrders(shipments map[string]bool) error {
+	last := 0
+	for i, r := range s.Rates {
+		if r.ID == "" || r.Seq <= last || r.Seq > s.LastRate {
+			return fmt.Errorf("rates[%d]: its id is missing, or seq does not rise up to lastRate", i)
+		}
+		last = r.Seq
+	}
+	last = 0
+	for i, p := range s.Pickups {
+		if p.ID == "" || p.Seq <= last {
+			return fmt.Errorf("pickups[%d]: its id is missing, or seq does not rise", i)
+		}
+		last = p.Seq
+	}
+	last = 0
+	for i, m := range s.Manifests {
+		if m.ID == "" || m.Seq <= last {
+			return fmt.Errorf("manifests[%d]: its id is missing, or seq does not rise", i)
+		}
+		for _, id := range m.ShipmentIDs {
+			if !shipments[id] {
+				return fmt.Errorf("manifests[%d]: there is no shipment %q, or it is on two manifests", i, id)
+			}
+			shipments[id] = false
+		}
+		last = m.Seq
+	}
+	return nil
+}
+
 // save writes the world into a state. The accounts are as they are.
 func (w *world) save(s *state) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.Started = w.started
 	s.Ledger = append([]Charge{}, w.charges...)
+	s.Rates, s.LastRate = slices.Clone(w.rates), w.lastRate
+	for _, p := range w.pickups {
+		s.Pickups = append(s.Pickups, *p)
+	}
+	for _, m := range w.manifests {
+		s.Manifests = append(s.Manifests, *m)
+	}
+	s.Turns, s.Proofs = w.turns, maps.Clone(w.proofs)
 	s.Shipments = make([]savedShipment, len(w.shipments))
 	for i, made := range w.shipments {
 		saved := savedShipment{
 			Account: made.account, ID: made.id, Seq: made.seq, Number: made.number, Parcels: made.parcels,
 			Key: made.key, Request: made.request, Charge: made.charge, Made: made.made, Ready: made.ready, Refund: made.refund,
+			Turn: made.turn, CancelTurn: made.cancelTurn,
 		}
 		if !made.cancelledAt.IsZero() {
 			at := made.cancelledAt
@@ -217,6 +314,7 @@ func (w *world) load(s *state) {
 		made := &shipment{
 			account: saved.Account, id: saved.ID, seq: saved.Seq, number: saved.Number, parcels: saved.Parcels,
 			key: saved.Key, request: saved.Request, charge: saved.Charge, made: saved.Made, ready: saved.Ready, refund: saved.Refund,
+			turn: saved.Turn, cancelTurn: saved.CancelTurn,
 		}
 		if saved.CancelledAt != nil {
 			made.cancelledAt = *saved.CancelledAt
@@ -226,8 +324,22 @@ func (w *world) load(s *state) {
 			byNumber[number] = made
 		}
 	}
+	pickups := make([]*pickup, len(s.Pickups))
+	for i := range s.Pickups {
+		pickups[i] = &s.Pickups[i]
+	}
+	manifests := make([]*manifest, len(s.Manifests))
+	for i := range s.Manifests {
+		manifests[i] = &s.Manifests[i]
+		for _, id := range s.Manifests[i].ShipmentIDs {
+			byID[id].manifest = s.Manifests[i].ID
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.started, w.charges = s.Started, s.Ledger
 	w.shipments, w.byID, w.byNumber = shipments, byID, byNumber
+	w.rates, w.lastRate, w.pickups, w.manifests = s.Rates, s.LastRate, pickups, manifests
+	w.proofs = s.Proofs
+	w.restoreTurns(s.Turns)
 }

@@ -94,6 +94,7 @@ func TestRestoreRefuses(t *testing.T) {
 	source := newAPI(mockcarrier.Start(t, frozen()))
 	source.buy(t, "k1", order).want(t, 201)
 	source.buy(t, "k2", order).want(t, 201)
+	source.subscribe(t, shopURL)
 	good := string(source.Snapshot())
 
 	a := newAPI(mockcarrier.Start(t, frozen()))
@@ -115,6 +116,10 @@ func TestRestoreRefuses(t *testing.T) {
 		"no parcels":        {`"parcels":["BK2002TR"]`, `"parcels":[]`, "shipments[1]: its parcels"},
 		"charge of nothing": {`"shipmentId":"shp_2002"`, `"shipmentId":"shp_9"`, "ledger[1]"},
 		"empty key":         {`"key":"k1","fingerprint"`, `"key":"","fingerprint"`, "idempotencyKeys[0]"},
+		"no subscription":   {`"id":"sub_5001"`, `"id":""`, "subscriptions[0]: its id"},
+		"its place":         {`"seq":5001`, `"seq":0`, "subscriptions[0]: its id"},
+		"its address":       {`"url":"https:`, `"url":"http:`, "subscriptions[0]: its url"},
+		"its secret":        {`"secrets":["` + secret + `"]`, `"secrets":[""]`, "subscriptions[0]: a secret"},
 		"fingerprint":       {`"fingerprint":"`, `"fingerprint":"zz`, "fingerprint"},
 		"status":            {`"status":201`, `"status":20`, "idempotencyKeys[0]: its status"},
 	} {

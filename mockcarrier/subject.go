@@ -45,6 +45,7 @@ func (s *subject) about() (references, trackingNumbers []string) {
 	var named struct {
 		Reference       string
 		TrackingNumbers []string
+		ShipmentIDs     []string
 	}
 	if len(s.body) > 0 && json.Unmarshal(s.body, &named) == nil {
 		add(&s.references, named.Reference)
@@ -54,9 +55,15 @@ func (s *subject) about() (references, trackingNumbers []string) {
 		add(&s.references, s.values().Get("reference"))
 	}
 	add(&s.trackingNumbers, s.params["trackingNumber"])
-	if found, ok := s.world.find(s.params["shipmentId"], s.params["trackingNumber"]); ok {
-		add(&s.references, found.request.Reference)
-		add(&s.trackingNumbers, found.number)
+	shipment := func(id, number string) {
+		if found, ok := s.world.find(id, number); ok {
+			add(&s.references, found.request.Reference)
+			add(&s.trackingNumbers, found.number)
+		}
+	}
+	shipment(s.params["shipmentId"], s.params["trackingNumber"])
+	for _, id := range named.ShipmentIDs {
+		shipment(id, "")
 	}
 	return s.references, s.trackingNumbers
 }

@@ -143,6 +143,28 @@ func pointers(problem map[string]any) string {
 	return strings.Join(list, " ")
 }
 
+// fieldCodes returns pointer and code of each of a problem's errors.
+func fieldCodes(problem map[string]any) string {
+	var list []string
+	errs, _ := problem["errors"].([]any)
+	for _, e := range errs {
+		e := e.(map[string]any)
+		list = append(list, fmt.Sprint(e["pointer"], " ", e["code"]))
+	}
+	return strings.Join(list, ", ")
+}
+
+// decoded checks the status of an answer, and decodes it.
+func decoded[T any](t *testing.T, r reply, status int) T {
+	t.Helper()
+	r.want(t, status)
+	var v T
+	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
+		t.Fatalf("%v in %s", err, r.body)
+	}
+	return v
+}
+
 // recordingTB is a testing.TB whose failures are kept, and whose cleanups run
 // when finish is called.
 type recordingTB struct {

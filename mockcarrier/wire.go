@@ -92,6 +92,44 @@ func (x *exchange) send(a answer) {
 	_, _ = x.w.Write(a.Body)
 }
 
+// sendStream writes an answer whose body is made meanwhile, each piece at once.
+// It ends, and the connection with it, when the client goes away or the carrier
+// closes.
+func (x *exchange) sendStream(a answer) {
+	x.writeHead(a, -1)
+	x.flush()
+	if x.stream(pieces{x}) != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// pieces sends what is written to it at once.
+type pieces struct{ *exchange }
+
+func (p pieces) Write(b []byte) (int, error) {
+	if p.carrier.running.closed() {
+		return 0, net.ErrClosed
+	}
+	if err := p.r.Context().Err(); err != nil {
+		return 0, err
+	}
+	n, err := p.w.Write(b)
+	p.flush()
+	return n, err
+}
+
+// whole returns the answer with its body, if that was to be made meanwhile: a
+// fault has to know where it ends.
+func (x *exchange) whole(a answer) answer {
+	if x.stream == nil {
+		return a
+	}
+	var b bytes.Buffer
+	_ = x.stream(&b) // a buffer never fails
+	x.stream, a.Body = nil, b.Bytes()
+	return a
+}
+
 // writeHead writes status and headers for a body of that size; -1 leaves the
 // size open.
 func (x *exchange) writeHead(a answer, size int64) {

@@ -3,7 +3,6 @@ package mockcarrier
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/carrier-sdk/carrier-go/carrier/api"
+	"github.com/carrier-sdk/carrier-go/carrier/resilience"
 )
 
 // Charge is an entry of the ledger: one shipment that was made and bought.
@@ -38,9 +38,17 @@ type world struct {
 	charges   []Charge
 	byID      map[string]*shipment
 	byNumber  map[string]*shipment
+	rates     []rate // in the order of their making, as the following are
+	lastRate  int    // the seq of the last that there has been
+	pickups   []*pickup
+	manifests []*manifest
+	turns     int                  // the last turn that was given; see shipment
+	cancelled []*shipment          // in the order of their cancelling
+	proofs    map[string]time.Time // when a proof of delivery was first asked for, by tracking number
 }
 
-// shipment is what is known of a shipment. Only cancelledAt and refund change.
+// shipment is what is known of a shipment. Only what is behind the empty line
+// changes.
 type shipment struct {
 	account string
 	id      string
@@ -51,10 +59,13 @@ type shipment struct {
 	request api.ShipmentRequest
 	charge  api.Money
 	made    time.Time
+	turn    int       // puts what happens at the same moment in order
 	ready   time.Time // later than made if it was to be made in the background
 
 	cancelledAt time.Time
-	refund      bool // the money comes back later
+	cancelTurn  int    // as turn
+	refund      bool   // the money comes back later
+	manifest    string // the id of the manifest that it is on
 }
 
 const firstSeq = 2001
@@ -67,6 +78,14 @@ func (w *world) reset(now time.Time) {
 	w.started = now
 	w.shipments, w.charges = nil, nil
 	w.byID, w.byNumber = make(map[string]*shipment), make(map[string]*shipment)
+	w.rates, w.lastRate, w.pickups, w.manifests = nil, 0, nil, nil
+	w.turns, w.cancelled, w.proofs = 0, nil, nil
+}
+
+// takeTurn gives the next turn, in a world that is locked.
+func (w *world) takeTurn() int {
+	w.turns++
+	return w.turns
 }
 
 func (w *world) ledger() []Charge {
@@ -82,32 +101,61 @@ func (w *world) since() time.Time {
 	return w.started
 }
 
-// create makes a shipment and charges for it. With unique it refuses a reference
-// that the account has given before.
-func (w *world) create(account, key string, request api.ShipmentRequest, now time.Time, work time.Duration, unique bool) (shipment, *refusal) {
+// draft returns the shipment that would be made of a request, with its charge,
+// or why it would be refused. With unique a reference that the account has given
+// before is.
+func (w *world) draft(account string, request api.ShipmentRequest, now time.Time, work time.Duration, unique bool) (shipment, *refusal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.drafted(account, request, now, work, unique)
+}
+
+// drafted is draft for a world that is locked.
+func (w *world) drafted(account string, request api.ShipmentRequest, now time.Time, work time.Duration, unique bool) (shipment, *refusal) {
+	var wrong resilience.FieldErrors
+	s := shipment{account: account, request: request, made: now, ready: now.Add(work)}
+	if id := request.RateID; id != nil {
+		s.charge = w.priceOf(*id, account, request, now, &wrong)
+	} else {
+		offered, _ := serviceOf(request.Service)
+		_, cents := offered.price(consignmentOf(request))
+		s.charge = euros(cents)
+	}
+	if id := request.ServicePointID; id != nil && !isServicePoint(*id) {
+		wrong.Add("/servicePointId", "not_found", "is no service point")
+	}
+	if len(wrong) > 0 {
+		return shipment{}, invalid(wrong)
+	}
 	if unique {
-		for _, s := range w.shipments {
-			if s.account == account && s.request.Reference == request.Reference {
+		for _, other := range w.shipments {
+			if other.account == account && other.request.Reference == request.Reference {
 				return shipment{}, refuse(http.StatusConflict, "duplicate_reference", "Reference already used",
-					"%s has the reference %s.", s.id, request.Reference)
+					"%s has the reference %s.", other.id, request.Reference)
 			}
 		}
 	}
-	seq := firstSeq
+	return s, nil
+}
+
+// create makes a shipment and charges for it, unless draft refuses it.
+func (w *world) create(account, key string, request api.ShipmentRequest, now time.Time, work time.Duration, unique bool) (shipment, *refusal) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	made, refused := w.drafted(account, request, now, work, unique)
+	if refused != nil {
+		return shipment{}, refused
+	}
+	s := &made
+	s.seq, s.turn = firstSeq, w.takeTurn()
 	if n := len(w.shipments); n > 0 {
-		seq = w.shipments[n-1].seq + 1
+		s.seq = w.shipments[n-1].seq + 1
 	}
-	s := &shipment{
-		account: account, key: key, request: request, seq: seq,
-		id: fmt.Sprintf("shp_%d", seq), number: fmt.Sprintf("BK%dTR", seq),
-		charge: price(request), made: now, ready: now.Add(work),
-	}
+	s.key, s.id, s.number = key, fmt.Sprintf("shp_%d", s.seq), fmt.Sprintf("BK%dTR", s.seq)
 	for i := range request.Parcels {
 		number := s.number
 		if i > 0 {
-			number = fmt.Sprintf("BK%dP%dTR", seq, i+1)
+			number = fmt.Sprintf("BK%dP%dTR", s.seq, i+1)
 		}
 		s.parcels = append(s.parcels, number)
 		w.byNumber[number] = s
@@ -155,17 +203,20 @@ type filter struct {
 	limit                   int
 }
 
+func (f filter) takes(s *shipment) bool {
+	return s.account == f.account &&
+		(f.before == 0 || s.seq < f.before) &&
+		(f.reference == "" || s.request.Reference == f.reference) &&
+		(f.key == "" || s.key == f.key) &&
+		(f.after.IsZero() || s.made.After(f.after))
+}
+
 // list returns an account's shipments, the newest first, and whether there are more.
 func (w *world) list(f filter) (page []shipment, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range slices.Backward(w.shipments) {
-		switch {
-		case s.account != f.account,
-			f.before != 0 && s.seq >= f.before,
-			f.reference != "" && s.request.Reference != f.reference,
-			f.key != "" && s.key != f.key,
-			!f.after.IsZero() && !s.made.After(f.after):
+		if !f.takes(s) {
 			continue
 		}
 		if len(page) == f.limit {
@@ -190,11 +241,15 @@ func (w *world) cancel(account, id string, now time.Time) (shipment, *refusal) {
 	case s == nil || s.account != account:
 		return shipment{}, noShipment(id)
 	case !s.cancelledAt.IsZero():
+	case s.manifest != "":
+		return shipment{}, refuse(http.StatusConflict, "already_manifested", "Shipment already manifested",
+			"%s is on a manifest and can no longer be cancelled.", s.id)
 	case s.handedOver(now):
 		return shipment{}, refuse(http.StatusConflict, "already_in_transit", "Shipment already in transit",
 			"%s has been handed over.", s.number)
 	default:
-		s.cancelledAt = now
+		s.cancelledAt, s.cancelTurn = now, w.takeTurn()
+		w.cancelled = append(w.cancelled, s)
 		s.refund = now.Sub(s.made) > freeCancel || named(s.request.Reference, referenceRefundRejected)
 	}
 	return *s, nil
@@ -205,6 +260,8 @@ func (s shipment) status(now time.Time) api.ShipmentStatus {
 	switch {
 	case s.cancelledAt.IsZero() && now.Before(s.ready):
 		return api.ShipmentStatusPending
+	case s.manifest != "":
+		return api.ShipmentStatusManifested
 	case s.cancelledAt.IsZero():
 		return api.ShipmentStatusCreated
 	case !s.refund:
@@ -215,38 +272,6 @@ func (s shipment) status(now time.Time) api.ShipmentStatus {
 		return api.ShipmentStatusRefundRejected
 	}
 	return api.ShipmentStatusRefunded
-}
-
-// price is per parcel and kilogram, and more for another country.
-func price(r api.ShipmentRequest) api.Money {
-	perParcel := map[string]int64{"economy": 420, "express": 980}[r.Service]
-	if perParcel == 0 {
-		perParcel = 520
-	}
-	cents := int64(0)
-	for _, p := range r.Parcels {
-		cents += perParcel + int64(math.Ceil(kilograms(p.Weight)*100-1e-6))
-	}
-	if r.From.Country != r.To.Country {
-		cents += 1000
-	}
-	return euros(cents)
-}
-
-func euros(cents int64) api.Money {
-	return api.Money{Amount: fmt.Sprintf("%d.%02d", cents/100, cents%100), Currency: "EUR"}
-}
-
-func kilograms(w api.Weight) float64 {
-	switch w.Unit {
-	case api.WeightUnitG:
-		return w.Value / 1000
-	case api.WeightUnitOz:
-		return w.Value * 0.028349523125
-	case api.WeightUnitLb:
-		return w.Value * 0.45359237
-	}
-	return w.Value
 }
 
 // addressLines returns an address as it stands on a label.

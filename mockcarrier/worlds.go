@@ -160,20 +160,26 @@ func (w *Worlds) Restore(snapshot []byte) error {
 			err = c.Restore(saved)
 		}
 		if err != nil {
+			closeAll(others)
 			return fmt.Errorf("mockcarrier: world %q: %w", name, err)
 		}
 		others[name] = c
 	}
 	if err := w.main.Restore(main); err != nil {
+		closeAll(others)
 		return err
 	}
 	w.mu.Lock()
 	w.others, others = others, w.others
 	w.mu.Unlock()
-	for _, c := range others {
+	closeAll(others)
+	return nil
+}
+
+func closeAll(worlds map[string]*Carrier) {
+	for _, c := range worlds {
 		c.Close()
 	}
-	return nil
 }
 
 var worldName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)

@@ -2006,7 +2006,7 @@ func validateManifestRequest(v *ManifestRequest, errs *resilience.FieldErrors) {
 		}
 		within(errs, n, "date")
 	}
-	if v := &v.ShipmentIds; len(*v) != 0 {
+	if v := &v.ShipmentIds; *v != nil {
 		n := len(*errs)
 		if len(*v) < 1 {
 			errs.Add("", "minItems", "must have at least 1 item")
@@ -2173,7 +2173,7 @@ func validatePickupRequest(v *PickupRequest, errs *resilience.FieldErrors) {
 		}
 		within(errs, n, "parcelCount")
 	}
-	if v := &v.ShipmentIds; len(*v) != 0 {
+	if v := &v.ShipmentIds; *v != nil {
 		n := len(*errs)
 		if len(*v) < 1 {
 			errs.Add("", "minItems", "must have at least 1 item")
@@ -2262,7 +2262,7 @@ func validateRateRequest(v *RateRequest, errs *resilience.FieldErrors) {
 	} else {
 		missing(errs, "parcels")
 	}
-	if v := &v.Services; len(*v) != 0 {
+	if v := &v.Services; *v != nil {
 		n := len(*errs)
 		if len(*v) < 1 {
 			errs.Add("", "minItems", "must have at least 1 item")
@@ -2480,7 +2480,7 @@ func validateSubscriptionRequest(v *SubscriptionRequest, errs *resilience.FieldE
 		}
 		within(errs, n, "description")
 	}
-	if v := &v.Events; len(*v) != 0 {
+	if v := &v.Events; *v != nil {
 		n := len(*errs)
 		if len(*v) < 1 {
 			errs.Add("", "minItems", "must have at least 1 item")
@@ -2516,7 +2516,7 @@ func validateSubscriptionRequest(v *SubscriptionRequest, errs *resilience.FieldE
 	} else {
 		missing(errs, "secret")
 	}
-	if v := &v.Secrets; len(*v) != 0 {
+	if v := &v.Secrets; *v != nil {
 		n := len(*errs)
 		if len(*v) < 1 {
 			errs.Add("", "minItems", "must have at least 1 item")

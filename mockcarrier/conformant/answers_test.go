@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,29 @@ const smallest = `{"reference":"order-1001","service":"standard",` +
 	`"from":{"name":"Ada Books","line1":"1 Main Street","city":"Istanbul","postalCode":"34000","country":"TR"},` +
 	`"to":{"name":"Deniz Kaya","line1":"12 Park Avenue","city":"Ankara","postalCode":"06000","country":"TR"},` +
 	`"parcels":[{"weight":{"value":1.2,"unit":"kg"}}]}`
+
+// atNoon stops the clock.
+func atNoon() mockcarrier.Option {
+	return mockcarrier.WithClock(mockcarrier.NewManualClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)).Now)
+}
+
+// ratesFor is a request for the rates of a shipment.
+func ratesFor(t *testing.T, shipment string) string {
+	t.Helper()
+	var given, asked map[string]any
+	if err := json.Unmarshal([]byte(shipment), &given); err != nil {
+		t.Fatal(err)
+	}
+	asked = map[string]any{"from": given["from"], "to": given["to"], "parcels": given["parcels"]}
+	if insurance, ok := given["insurance"]; ok {
+		asked["insurance"] = insurance
+	}
+	body, err := json.Marshal(asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
 
 func referring(reference string) string { return strings.Replace(smallest, "order-1001", reference, 1) }
 
@@ -156,6 +180,119 @@ func TestEveryAnswer(t *testing.T) {
 			a.Advance(91 * day)
 			a.get("/shipments/shp_2001/label", 410)
 		},
+		"searches": func(t *testing.T) {
+			a := api.start(t, atNoon())
+			a.get("/tracking?reference=order-1001", 200)
+			for range 3 {
+				a.buy(smallest, 201)
+			}
+			a.buy(full(t, api), 201)
+			for range 5 {
+				a.get("/tracking?reference=order-1001", 200)
+				a.get("/tracking?reference=order-1001&limit=2", 200)
+				a.Advance(12 * time.Hour)
+			}
+			a.get("/tracking?reference=order-1001&cursor=none", 400)
+			a.get("/tracking", 400)
+		},
+		"quotes": func(t *testing.T) {
+			a := api.start(t, atNoon(), mockcarrier.WithUniqueReferences())
+			for _, body := range []string{smallest, full(t, api)} {
+				a.post("/shipments/validate", body, 200)
+				a.post("/rates", ratesFor(t, body), 200)
+			}
+			heavy := strings.Replace(smallest, "1.2", "1000", 1)
+			a.post("/shipments/validate", heavy, 200)
+			a.post("/shipments/validate", strings.Replace(smallest, "standard", "drone", 1), 200)
+			a.post("/rates", ratesFor(t, heavy), 200)
+			a.post("/rates", strings.Replace(ratesFor(t, smallest), "{", `{"services":["drone","express"],`, 1), 200)
+			for _, path := range []string{"/rates", "/shipments/validate"} {
+				a.post(path, "{}", 422)
+				a.post(path, "{", 400)
+			}
+			at := func(rate string) string { return strings.Replace(smallest, "{", `{"rateId":"`+rate+`",`, 1) }
+			a.post("/shipments/validate", at("rate_6001"), 422) // of another service
+			a.post("/shipments/validate", at("rate_9999"), 422)
+			a.post("/shipments/validate", at("rate_6002"), 200)
+			a.buy(at("rate_6001"), 422)
+			a.buy(at("rate_6002"), 201)
+			a.post("/shipments/validate", at("rate_6002"), 409) // the reference has been given
+			a.Advance(10 * time.Minute)
+			a.post("/shipments/validate", at("rate_6002"), 422)
+		},
+		"pickups": func(t *testing.T) {
+			a := api.start(t, atNoon())
+			a.buy(smallest, 201)
+			const pickup = `{"address":{"name":"Ada Books","line1":"1 Main Street","city":"Istanbul","postalCode":"34000","country":"TR"},` +
+				`"date":"2026-03-03","from":"13:00","to":"17:00","parcelCount":2,"shipmentIds":["shp_2001"]}`
+			failing := strings.Replace(pickup, "{", `{"instructions":"FAULT-PICKUP-FAILED",`, 1)
+			for i, body := range []string{pickup, failing, pickup} {
+				for range 2 {
+					a.post("/pickups", body, 201, "Idempotency-Key", fmt.Sprint("p", i))
+				}
+			}
+			a.post("/pickups", pickup, 422, "Idempotency-Key", "p1")
+			a.post("/pickups", strings.Replace(pickup, "2001", "9", 1), 422, "Idempotency-Key", "n")
+			a.post("/pickups", strings.Replace(pickup, "03-03", "03-01", 1), 422, "Idempotency-Key", "n")
+			a.post("/pickups", pickup, 400)
+			a.Inject(mockcarrier.Status(409).WithCode("idempotency_in_progress").On("createPickup").Times(1))
+			a.post("/pickups", pickup, 409, "Idempotency-Key", "n")
+			cancel := func(id string, want int) { a.send(a.request("DELETE", "/pickups/"+id, ""), want) }
+			cancel("pck_3003", 200)
+			for range 30 {
+				for i := 3001; i <= 3003; i++ {
+					a.get(fmt.Sprintf("/pickups/pck_%d", i), 200)
+				}
+				cancel("pck_3003", 200)
+				a.Advance(time.Hour)
+			}
+			cancel("pck_3001", 409)
+			cancel("pck_9999", 404)
+			cancel("a.b", 400)
+			a.get("/pickups/pck_9999", 404)
+			a.get("/pickups/a.b", 400)
+		},
+		"manifests": func(t *testing.T) {
+			a := api.start(t, atNoon())
+			const today = `{"date":"2026-03-02"}`
+			a.post("/manifests", today, 422, "Idempotency-Key", "k")
+			for range 3 {
+				a.buy(smallest, 201)
+			}
+			a.post("/manifests", `{"date":"2026-03-02","shipmentIds":["shp_2001"]}`, 201, "Idempotency-Key", "some")
+			a.post("/manifests", `{"date":"2026-03-02","shipmentIds":["shp_2001","shp_9"]}`, 422, "Idempotency-Key", "again")
+			a.post("/manifests", `{"date":"2026-03-01"}`, 422, "Idempotency-Key", "yesterday")
+			for range 2 {
+				a.post("/manifests", today, 201, "Idempotency-Key", "k")
+			}
+			a.post("/manifests", `{"date":"2026-03-03"}`, 422, "Idempotency-Key", "k")
+			a.post("/manifests", today, 400)
+			a.Inject(mockcarrier.Status(409).WithCode("idempotency_in_progress").On("createManifest").Times(1))
+			a.post("/manifests", today, 409, "Idempotency-Key", "l")
+			for range 5 {
+				a.get("/manifests/mft_4001", 200)
+				a.get("/manifests/mft_4002", 200)
+				a.get("/shipments", 200)
+				a.post("/shipments/shp_2001/cancel", "", 409)
+				a.get("/tracking/BK2001TR", 200)
+				a.Advance(12 * time.Hour)
+			}
+			a.get("/manifests/mft_9999", 404)
+			a.get("/manifests/a.b", 400)
+		},
+		"addresses": func(t *testing.T) {
+			a := api.start(t)
+			for _, code := range []string{"34000", "34 000", "3400", "99901", "99902", "99903", "99904"} {
+				for _, country := range []string{"TR", "CH", "US", "HK", "AQ"} {
+					a.post("/addresses/validate", `{"name":"Ada Books","company":"Ada Books Ltd","line1":"1 main street","city":"istanbul","region":"ny",`+
+						`"postalCode":"`+code+`","country":"`+country+`"}`, 200)
+					a.get("/service-points?country="+country+"&limit=50&postalCode="+url.QueryEscape(code), 200)
+				}
+			}
+			a.post("/addresses/validate", "{}", 422)
+			a.post("/addresses/validate", "{", 400)
+			a.get("/service-points?country=TR", 400)
+		},
 		"status": func(t *testing.T) {
 			a := api.start(t)
 			for range 8 {
@@ -163,6 +300,9 @@ func TestEveryAnswer(t *testing.T) {
 				a.Advance(day)
 			}
 		},
+		"exports":       func(t *testing.T) { exports(t, api) },
+		"proofs":        func(t *testing.T) { proofs(t, api) },
+		"subscriptions": func(t *testing.T) { subscriptions(t, api) },
 		"what any operation may answer": func(t *testing.T) {
 			for id, op := range api.operations() {
 				request := func(a *account, want int, headers ...string) {
@@ -170,7 +310,7 @@ func TestEveryAnswer(t *testing.T) {
 					if op.RequestBody != nil {
 						body = smallest
 					}
-					path := strings.NewReplacer("{trackingNumber}", "BK1001TR", "{shipmentId}", "shp_2001").Replace(op.path)
+					path := inPath.Replace(op.path) + "?" + op.query(t, "").Encode()
 					a.send(a.request(op.method, path, body, append([]string{"Idempotency-Key", "k"}, headers...)...), want)
 				}
 				a := api.start(t, mockcarrier.WithRateLimit(1, time.Minute))
@@ -248,20 +388,23 @@ func TestRandomWalk(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			clock := mockcarrier.NewManualClock(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC))
 			a := api.start(t, mockcarrier.WithClock(clock.Now), mockcarrier.WithLabelTime(time.Minute))
-			body := api.operations()["createShipment"].RequestBody.Value.Content["application/json"].Schema
-			for range 300 {
+			bodyOf := func(id string) string {
+				schema := api.operations()[id].RequestBody.Value.Content["application/json"].Schema
+				document, err := json.Marshal(samples{t, random}.document(schema, ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(document)
+			}
+			for i := range 500 {
 				n := 2001 + random.IntN(10)
-				switch random.IntN(8) {
+				switch random.IntN(14) {
 				case 0, 1:
-					document, err := json.Marshal(samples{t, random}.document(body, ""))
-					if err != nil {
-						t.Fatal(err)
-					}
 					headers := []string(nil)
 					if random.IntN(4) == 0 {
 						headers = []string{"Prefer", "respond-async"}
 					}
-					a.buy(string(document), 0, headers...)
+					a.buy(bodyOf("createShipment"), 0, headers...)
 				case 2:
 					a.post(fmt.Sprintf("/shipments/shp_%d/cancel", n), "", 0)
 				case 3:
@@ -272,6 +415,20 @@ func TestRandomWalk(t *testing.T) {
 					a.post("/tracking/batch", fmt.Sprintf(`{"trackingNumbers":["BK%dTR","BK%dP2TR"]}`, n, n), 200)
 				case 6:
 					a.get("/shipments?limit=3", 200)
+				case 7:
+					a.get("/tracking?limit=3&reference=order-1001", 200)
+				case 8:
+					a.post("/shipments/validate", bodyOf("validateShipment"), 200)
+				case 9:
+					a.post("/rates", bodyOf("quoteRates"), 200)
+				case 10:
+					a.post("/pickups", bodyOf("createPickup"), 0, "Idempotency-Key", fmt.Sprint("p", i))
+					a.send(a.request([]string{"GET", "DELETE"}[random.IntN(2)], fmt.Sprintf("/pickups/pck_%d", n+1000), ""), 0)
+				case 11:
+					a.post("/manifests", fmt.Sprintf(`{"date":"2026-03-09","shipmentIds":["shp_%d"]}`, n), 0, "Idempotency-Key", fmt.Sprint("m", i))
+					a.get(fmt.Sprintf("/manifests/mft_%d", n+2000), 0)
+				case 12:
+					a.post("/addresses/validate", bodyOf("validateAddress"), 200)
 				default:
 					a.get(fmt.Sprintf("/tracking/BK%dTR", n), 0)
 					clock.Advance(time.Duration(random.Int64N(int64(12 * time.Hour))))

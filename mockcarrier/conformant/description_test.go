@@ -46,6 +46,7 @@ func load(t *testing.T) *description {
 	for _, document := range []string{"application/pdf", "application/zpl", "image/png"} {
 		openapi3filter.RegisterBodyDecoder(document, openapi3filter.FileBodyDecoder)
 	}
+	openapi3filter.RegisterBodyDecoder("application/x-ndjson", firstLine)
 	return &description{T: doc, router: router, seen: map[string]bool{}}
 }
 

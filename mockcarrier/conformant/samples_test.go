@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,7 +25,19 @@ type samples struct {
 // schema that allows none of them needs another one here.
 var texts = []string{
 	"order-1001", "standard", "34000", "TR", "CH", "EUR", "12.50", "2026-03-02", "+90 212 555 0100", "shop@adabooks.example",
-	"490199", "BK1001TR", "Zoë Müller", "東京", "<b>&\"quoted\"</b>", "a", "2026-03-02T12:00:00Z", "shp_2001",
+	"490199", "BK1001TR", "Zoë Müller", "東京", "<b>&\"quoted\"</b>", "a", "2026-03-02T12:00:00Z", "shp_2001", "13:00",
+}
+
+// given are the members for which not every text will do that a schema allows:
+// what there is at the carrier, and what fits another member. A member without
+// a text is left out.
+var given = map[string]string{
+	"/rateId":         "",
+	"/servicePointId": "sp_tr_34000_1",
+	"/shipmentIds/0":  "shp_2001",
+	"/from":           "13:00",
+	"/to":             "17:00",
+	"/url":            "https://shop.example/callbacks",
 }
 
 // full is a request for a shipment with every member that there is.
@@ -36,6 +49,23 @@ func full(t *testing.T, api *description) string {
 		t.Fatal(err)
 	}
 	return string(document)
+}
+
+// inPath fills in the parameters of a path.
+var inPath = strings.NewReplacer("{trackingNumber}", "BK1001TR", "{shipmentId}", "shp_2001",
+	"{pickupId}", "pck_3001", "{manifestId}", "mft_4001", "{subscriptionId}", "sub_5001")
+
+// query has the parameters that an operation requires in its query, but for one
+// that is left out.
+func (o operation) query(t *testing.T, without string) url.Values {
+	t.Helper()
+	query := url.Values{}
+	for _, ref := range o.Parameters {
+		if p := ref.Value; p.In == "query" && p.Required && p.Name != without {
+			query.Set(p.Name, samples{t, nil}.text(plain(p.Schema), p.Name))
+		}
+	}
+	return query
 }
 
 // plain returns the schema that a reference or an allOf of one stands for.
@@ -85,6 +115,9 @@ func (s samples) document(ref *openapi3.SchemaRef, pointer string) any {
 	}
 	object := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		if text, ok := given[pointer+"/"+name]; ok && text == "" {
+			continue
+		}
 		if slices.Contains(schema.Required, name) || s.maybe() {
 			object[name] = s.document(schema.Properties[name], pointer+"/"+name)
 		}
@@ -94,6 +127,9 @@ func (s samples) document(ref *openapi3.SchemaRef, pointer string) any {
 
 func (s samples) text(schema *openapi3.Schema, pointer string) string {
 	s.t.Helper()
+	if text := given[pointer]; text != "" {
+		return text
+	}
 	var good []string
 	for _, text := range texts {
 		if allows(schema, text) {

@@ -20,7 +20,7 @@ const module = "../.."
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range []string{"go.mod", "go.sum", "carrier", "mockcarrier", "openapi"} {
+	for _, name := range []string{"go.mod", "go.sum", "carrier", "mockcarrier", "internal", "openapi"} {
 		copyTree(t, filepath.Join(module, name), filepath.Join(root, name))
 	}
 	return root

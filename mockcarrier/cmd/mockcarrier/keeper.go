@@ -19,7 +19,8 @@ import (
 
 // keeper keeps the state of the worlds in a file. What a request has changed is
 // in the file before its answer goes out, so that not even a killed program
-// forgets what it has told.
+// forgets what it has told. Notifications that were delivered since are delivered
+// again after a kill.
 type keeper struct {
 	*mockcarrier.Worlds
 	file string

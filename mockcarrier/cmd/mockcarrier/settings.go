@@ -108,8 +108,9 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (setting
 		"localhost and those without a dot (CARRIER_ADMIN_HOSTS)")
 	flags.IntVar(&s.worlds, "worlds", 100, "`number` of worlds that there can be at a time, beside the main one (CARRIER_WORLDS)")
 	flags.IntVar(&s.journal, "journal", 10_000, "`number` of requests that the journal of a world holds (CARRIER_JOURNAL)")
-	flags.StringVar(&s.state, "state", "", "`file` that shipments, ledger, idempotency keys and clock are kept in, so that they are\n"+
-		"there again after a restart; made if it is missing (CARRIER_STATE)")
+	flags.StringVar(&s.state, "state", "", "`file` that shipments, ledger, subscriptions with their secrets, idempotency keys and\n"+
+		"clock are kept in, so that they are there again after a restart; made if it is missing\n"+
+		"(CARRIER_STATE)")
 	flags.BoolVar(&s.tls, "tls", false, "serve https, with a certificate that is made for this run (CARRIER_TLS)")
 	flags.StringVar(&s.tlsCert, "tls-cert", "", "`file` to write that certificate to, in PEM, for clients to trust (CARRIER_TLS_CERT)")
 	flags.StringVar(&s.logFormat, "log", logText, "`form` of the log on stderr: text, json or off (CARRIER_LOG)")
@@ -195,6 +196,7 @@ func (s settings) options(logger *slog.Logger, admin bool) []mockcarrier.Option 
 		mockcarrier.WithAPIKey(s.apiKey), mockcarrier.WithLatency(s.latency), mockcarrier.WithSeed(s.seed),
 		mockcarrier.WithLogger(logger), mockcarrier.WithJournalLimit(s.journal), mockcarrier.WithAdmin(admin),
 		mockcarrier.WithAdminHosts(s.hostNames()...), mockcarrier.WithLabelTime(s.labelTime),
+		mockcarrier.WithAutoDelivery(),
 	}
 	if s.store5xx {
 		opts = append(opts, mockcarrier.WithIdempotencyPolicy(mockcarrier.StoreServerErrors))

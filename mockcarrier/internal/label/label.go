@@ -1,5 +1,6 @@
 // Package label draws shipping labels of 4 by 6 inches, with a Code 128 bar
-// code that scans, as PDF, ZPL and PNG. The same label gives the same bytes.
+// code that scans, as PDF, ZPL and PNG, and proofs of delivery of the same size
+// as PDF and PNG. The same content gives the same bytes.
 package label
 
 import "fmt"

@@ -18,9 +18,13 @@ func PDF(labels []Label) []byte {
 	letters := &alphabet{codes: map[rune]byte{}}
 	pages := make([]string, len(labels))
 	for i, l := range labels {
-		pages[i] = drawPage(l, letters)
+		pages[i] = drawLabel(l, letters)
 	}
+	return bind(pages, letters)
+}
 
+// bind returns the document of pages that were drawn with these letters.
+func bind(pages []string, letters *alphabet) []byte {
 	const catalog, tree, regular, bold, encoding, toUnicode, firstPage = 1, 2, 3, 4, 5, 6, 7
 	doc := newDocument()
 	kids := make([]string, len(pages))
@@ -46,43 +50,55 @@ func PDF(labels []Label) []byte {
 	return doc.finish(catalog)
 }
 
-func drawPage(l Label, letters *alphabet) string {
-	var b strings.Builder
+func drawLabel(l Label, letters *alphabet) string {
 	if l.Blank {
 		return ""
 	}
-	text := func(font string, size, x, y float64, s string) {
-		if s != "" {
-			fmt.Fprintf(&b, "BT /%s %g Tf %g %g Td (%s) Tj ET\n", font, size, x, y, letters.escape(s))
-		}
-	}
-	rule := func(y float64) {
-		fmt.Fprintf(&b, "%d %g %d 1 re f\n", margin, y, pageWidth-2*margin)
-	}
-	text("B", 20, margin, 398, strings.ToUpper(l.Service))
-	text("R", 11, 230, 402, l.count())
-	text("R", 9, 230, 388, l.Weight)
-	rule(380)
+	p := page{letters: letters}
+	p.text("B", 20, margin, 398, strings.ToUpper(l.Service))
+	p.text("R", 11, 230, 402, l.count())
+	p.text("R", 9, 230, 388, l.Weight)
+	p.rule(380)
 	for i, line := range l.From {
-		text("R", 8, margin, 366-float64(i)*10, line)
+		p.text("R", 8, margin, 366-float64(i)*10, line)
 	}
-	rule(282)
+	p.rule(282)
 	for i, line := range l.To {
-		text("B", 12, margin, 262-float64(i)*15, line)
+		p.text("B", 12, margin, 262-float64(i)*15, line)
 	}
-	text("R", 7, margin, 132, l.Reference)
-	rule(124)
+	p.text("R", 7, margin, 132, l.Reference)
+	p.rule(124)
+	p.barcode(l.TrackingNumber)
+	return p.String()
+}
 
+// page is drawn in points, from its lower left corner.
+type page struct {
+	strings.Builder
+	letters *alphabet
+}
+
+func (p *page) text(font string, size, x, y float64, s string) {
+	if s != "" {
+		fmt.Fprintf(p, "BT /%s %g Tf %g %g Td (%s) Tj ET\n", font, size, x, y, p.letters.escape(s))
+	}
+}
+
+func (p *page) rule(y float64) {
+	fmt.Fprintf(p, "%d %g %d 1 re f\n", margin, y, pageWidth-2*margin)
+}
+
+// barcode draws a number at the foot of the page.
+func (p *page) barcode(number string) {
 	const quiet, height, bottom = 10, 74.0, 40.0 // the quiet zone is in modules
-	total := bars(l.TrackingNumber, func(int, int) {})
+	total := bars(number, func(int, int) {})
 	module := min(1.5, float64(pageWidth)/float64(total+2*quiet))
 	left := (pageWidth - float64(total)*module) / 2
-	bars(l.TrackingNumber, func(at, width int) {
-		fmt.Fprintf(&b, "%.3f %g %.3f %g re\n", left+float64(at)*module, bottom, float64(width)*module, height)
+	bars(number, func(at, width int) {
+		fmt.Fprintf(p, "%.3f %g %.3f %g re\n", left+float64(at)*module, bottom, float64(width)*module, height)
 	})
-	b.WriteString("f\n")
-	text("B", 13, left, 22, l.TrackingNumber)
-	return b.String()
+	p.WriteString("f\n")
+	p.text("B", 13, left, 22, number)
 }
 
 // alphabet gives the letters beyond ASCII the codes from 128 on, in the order

@@ -10,13 +10,23 @@ import (
 
 // PNG returns the labels, 400 by 600 pixels each, one below the other.
 func PNG(labels []Label) ([]byte, error) {
-	const width, height = 400, 600
-	img := image.NewPaletted(image.Rect(0, 0, width, max(1, len(labels))*height), color.Palette{color.White, color.Black})
+	img := paper(max(1, len(labels)))
 	for i, l := range labels {
 		if !l.Blank {
-			canvas{img, i * height}.draw(l, width)
+			canvas{img, i * height}.draw(l)
 		}
 	}
+	return encode(img)
+}
+
+// width and height are those of a picture, in pixels.
+const width, height = 400, 600
+
+func paper(pages int) *image.Paletted {
+	return image.NewPaletted(image.Rect(0, 0, width, pages*height), color.Palette{color.White, color.Black})
+}
+
+func encode(img image.Image) ([]byte, error) {
 	var b bytes.Buffer
 	err := png.Encode(&b, img)
 	return b.Bytes(), err
@@ -27,7 +37,7 @@ type canvas struct {
 	top int
 }
 
-func (c canvas) draw(l Label, width int) {
+func (c canvas) draw(l Label) {
 	const left = 20
 	c.text(left, 20, 6, l.Service)
 	c.text(300, 20, 3, l.count())
@@ -41,14 +51,18 @@ func (c canvas) draw(l Label, width int) {
 		c.text(left, 248+i*24, 2, line)
 	}
 	c.text(left, 424, 1, l.Reference)
+	c.barcode(l.TrackingNumber)
+}
 
-	total := bars(l.TrackingNumber, func(int, int) {})
+// barcode draws a number at the foot of the picture.
+func (c canvas) barcode(number string) {
+	total := bars(number, func(int, int) {})
 	module := max(1, min(2, width/(total+20)))
 	start := (width - total*module) / 2
-	bars(l.TrackingNumber, func(at, modules int) {
+	bars(number, func(at, modules int) {
 		c.fill(start+at*module, 440, modules*module, 100)
 	})
-	c.text(start, 556, 4, l.TrackingNumber)
+	c.text(start, 556, 4, number)
 }
 
 func (c canvas) fill(x, y, width, height int) {
