@@ -39,9 +39,9 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 // [ErrInvalidRequest]; those under way go on. Twice is fine.
 func (c *Client) Close() error { return c.doer.Close() }
 
-// BreakerState returns where the breaker of a group of operations stands:
-// "tracking", "shipments", "documents" or "status". It is a look without
-// effects, fit for a readiness check.
+// BreakerState returns where the breaker of a group of operations stands, such
+// as "tracking" or "shipments": the tag that the operation has in the spec. It is
+// a look without effects, fit for a readiness check.
 func (c *Client) BreakerState(group string) BreakerState { return c.doer.BreakerState(group) }
 
 // Doer returns the pipeline behind the client, for requests that the spec does

@@ -23,6 +23,7 @@ const (
 	plainly  way = iota // in a fresh clone: to the end, with exit status 0
 	costly              // the same, by `make readme-test` alone
 	serving             // in a fresh clone: until it says that it is ready, and is stopped
+	weekly              // not here: it takes too long, and .github/workflows/weekly.yml runs it
 	requires            // in a module that requires the SDK, with what is around it: TestConsumer
 )
 
@@ -42,6 +43,8 @@ var ways = []special{
 	{"go get github.com/carrier-sdk/carrier-go", requires, ""},
 	{"make generate", costly, ""},
 	{"make sim", costly, ""},
+	{"make mutate", weekly, ""},
+	{"make compare", weekly, ""},
 	{"make bench", costly, ""},
 	{"go run ./examples/lab-herd", costly, ""},
 }
@@ -85,7 +88,7 @@ func TestCommands(t *testing.T) {
 			}
 		}
 		text := strings.Join(here, "\n")
-		if last == "" || ran[bare(text)] || how == requires || (how == costly) != all {
+		if last == "" || ran[bare(text)] || how == requires || how == weekly || (how == costly) != all {
 			continue
 		}
 		ran[bare(text)] = true
@@ -101,6 +104,18 @@ func TestCommands(t *testing.T) {
 	}
 	for command := range unused {
 		t.Errorf("no README prints %q any more", command)
+	}
+}
+
+func TestWeekly(t *testing.T) {
+	workflow, err := os.ReadFile(filepath.Join(root, ".github/workflows/weekly.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range ways {
+		if w.way == weekly && !strings.Contains(string(workflow), "- run: "+w.command+"\n") {
+			t.Errorf("weekly.yml does not run %s", w.command)
+		}
 	}
 }
 
