@@ -142,7 +142,7 @@ func (a *attempt) judgeAnswer(c *call) {
 		a.as(classUnreadable, &LimitError{"body", c.settings.maxBody})
 	case a.limit != nil:
 		a.as(classBodyLost, a.limit)
-	case isCorrupt(a.bodyErr):
+	case a.bodyErr != nil && isCorrupt(a.bodyErr):
 		a.as(classUnreadable, fmt.Errorf("%w: the body does not unpack: %w", ErrMalformedResponse, a.bodyErr))
 	case a.bodyErr != nil:
 		a.as(classBodyLost, fmt.Errorf("the answer was cut: %w", newTransportError(a.bodyErr, c.redactor())))
