@@ -310,7 +310,7 @@ func TestGateRefusesWhoHasNoTime(t *testing.T) {
 					if took := time.Since(start); took > 12*time.Second {
 						t.Errorf("number %d: refused only after %v", who, took)
 					}
-				}, resilience.WithTimeout(17*time.Second))
+				}, resilience.WithTimeout(15*time.Second)) // less than twice the shortest
 			}
 			wg.Wait()
 			if !slices.Equal(l.served(), []int{0}) {
