@@ -35,12 +35,13 @@ func NewCallbackHandler(handle func(context.Context, TrackingUpdate) error, opts
 //  1. news of nothing (nil) never are; if nothing is known (nil), all others are.
 //  2. News of another parcel never are, by tracking number or shipment.
 //  3. What is returned stays so. What is delivered can only be delivered again,
-//     with more said of it, go back to the sender, or be returned.
+//     with more said of it, go back to the sender, or be returned. It is the
+//     same whichever comes in first, and so whatever the moments are.
 //  4. News of a later moment are, and of an earlier one are not. The moment is
 //     the latest of UpdatedAt and the times of the events. Times without a zone
 //     are taken as UTC.
 //  5. At the same moment, or where there is none: news of a status further on
-//     the way are, and those of the same status with more events.
+//     the way are, and those of a status as far with more events.
 //
 // A status that this version does not know comes in by its moment alone.
 func Advances(known, news *Tracking) bool {
@@ -51,10 +52,10 @@ func Advances(known, news *Tracking) bool {
 		return true
 	case differ(known.TrackingNumber, news.TrackingNumber) || differ(known.ShipmentID, news.ShipmentID):
 		return false
-	case known.Status == TrackingStatusReturned && news.Status != TrackingStatusReturned:
+	case stays(known.Status, news.Status):
 		return false
-	case known.Status == TrackingStatusDelivered && !followsDelivery(news.Status):
-		return false
+	case stays(news.Status, known.Status):
+		return true
 	}
 	was, is := latest(known), latest(news)
 	if !was.IsZero() && !is.IsZero() && !is.Equal(was) {
@@ -63,13 +64,20 @@ func Advances(known, news *Tracking) bool {
 	if before, now := progress[known.Status], progress[news.Status]; now != before {
 		return now > before
 	}
-	return known.Status == news.Status && len(news.Events) > len(known.Events)
+	return len(news.Events) > len(known.Events)
 }
 
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-func followsDelivery(s TrackingStatus) bool {
-	return s == TrackingStatusDelivered || s == TrackingStatusReturnToSender || s == TrackingStatusReturned
+// stays says whether a parcel of a status stays so, although another is told.
+func stays(s, other TrackingStatus) bool {
+	switch s {
+	case TrackingStatusReturned:
+		return other != TrackingStatusReturned
+	case TrackingStatusDelivered:
+		return other != TrackingStatusDelivered && other != TrackingStatusReturnToSender && other != TrackingStatusReturned
+	}
+	return false
 }
 
 // latest returns the moment that a tracking tells of; zero if it has none.

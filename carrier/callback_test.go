@@ -67,16 +67,20 @@ func TestAdvances(t *testing.T) {
 		"found after all":   {parcel(carrier.TrackingStatusLost, 3), parcel(delivered, 4), true},
 		"sent after all":    {parcel(cancelled, 1), parcel(pickedUp, 2), true},
 
-		"delivered stays":           {parcel(delivered, 3), parcel(out, 4), false},
-		"delivered, then lost":      {parcel(delivered, 3), parcel(carrier.TrackingStatusLost, 4), false},
-		"delivered, then unknown":   {parcel(delivered, 3), parcel(drone, 4), false},
-		"delivered, then more":      {parcel(delivered, 3), parcel(delivered, 4), true},
-		"delivered, then less":      {parcel(delivered, 3), parcel(delivered, 2), false},
-		"delivered, then sent back": {parcel(delivered, 3), parcel(goesBack, 4), true},
-		"delivered, then returned":  {parcel(delivered, 3), parcel(returned, 4), true},
-		"sent back before":          {parcel(delivered, 3), parcel(goesBack, 2), false},
-		"returned stays":            {parcel(returned, 3), parcel(delivered, 4), false},
-		"returned, then more":       {parcel(returned, 3), parcel(returned, 4), true},
+		"delivered stays":                     {parcel(delivered, 3), parcel(out, 4), false},
+		"delivered, then lost":                {parcel(delivered, 3), parcel(carrier.TrackingStatusLost, 4), false},
+		"delivered, then unknown":             {parcel(delivered, 3), parcel(drone, 4), false},
+		"delivered, then more":                {parcel(delivered, 3), parcel(delivered, 4), true},
+		"delivered, then less":                {parcel(delivered, 3), parcel(delivered, 2), false},
+		"delivered, then sent back":           {parcel(delivered, 3), parcel(goesBack, 4), true},
+		"delivered, then returned":            {parcel(delivered, 3), parcel(returned, 4), true},
+		"sent back before":                    {parcel(delivered, 3), parcel(goesBack, 2), false},
+		"delivered before, by then lost":      {parcel(carrier.TrackingStatusLost, 4), parcel(delivered, 3), true},
+		"delivered before, by then elsewhere": {parcel(inTransit, 4), parcel(delivered, 3), true},
+		"sent back, delivered before":         {parcel(goesBack, 4), parcel(delivered, 3), false},
+		"returned before":                     {parcel(delivered, 4), parcel(returned, 3), true},
+		"returned stays":                      {parcel(returned, 3), parcel(delivered, 4), false},
+		"returned, then more":                 {parcel(returned, 3), parcel(returned, 4), true},
 
 		"by its events": {
 			with(parcel(pickedUp, 0), func(p *carrier.Tracking) { p.Events = []carrier.TrackingEvent{{At: at(2)}, {At: at(1)}} }),
@@ -86,18 +90,48 @@ func TestAdvances(t *testing.T) {
 			with(parcel(inTransit, 0), func(p *carrier.Tracking) { p.Events = []carrier.TrackingEvent{{At: at(3)}} }),
 			with(parcel(pickedUp, 2), func(p *carrier.Tracking) { p.Events = []carrier.TrackingEvent{{At: at(2)}} }), false,
 		},
-		"in the same second":            {parcel(label, 1), parcel(pickedUp, 1), true},
-		"in the same second, backwards": {parcel(pickedUp, 1), parcel(label, 1), false},
-		"at the same moment, with more": {parcel(inTransit, 1), with(parcel(inTransit, 1), func(p *carrier.Tracking) { p.Events = make([]carrier.TrackingEvent, 1) }), true},
-		"without times":                 {parcel(pickedUp, 0), parcel(inTransit, 0), true},
-		"without times, backwards":      {parcel(inTransit, 0), parcel(pickedUp, 0), false},
-		"one without a time":            {parcel(inTransit, 3), parcel(pickedUp, 0), false},
-		"another without a time":        {parcel(pickedUp, 0), parcel(inTransit, 3), true},
-		"one without a number":          {parcel(pickedUp, 1), with(parcel(inTransit, 2), func(p *carrier.Tracking) { p.TrackingNumber = "" }), true},
-		"a time in another zone":        {parcel(pickedUp, 2), with(parcel(inTransit, 0), func(p *carrier.Tracking) { p.UpdatedAt = resilience.ParseTime("2026-03-02T04:30:00+03:00") }), false},
+		"in the same second":                           {parcel(label, 1), parcel(pickedUp, 1), true},
+		"in the same second, backwards":                {parcel(pickedUp, 1), parcel(label, 1), false},
+		"at the same moment, with more":                {parcel(inTransit, 1), with(parcel(inTransit, 1), func(p *carrier.Tracking) { p.Events = make([]carrier.TrackingEvent, 1) }), true},
+		"at the same moment, with more that is as far": {parcel(inTransit, 1), with(parcel(exception, 1), func(p *carrier.Tracking) { p.Events = make([]carrier.TrackingEvent, 1) }), true},
+		"without times":                                {parcel(pickedUp, 0), parcel(inTransit, 0), true},
+		"without times, backwards":                     {parcel(inTransit, 0), parcel(pickedUp, 0), false},
+		"one without a time":                           {parcel(inTransit, 3), parcel(pickedUp, 0), false},
+		"another without a time":                       {parcel(pickedUp, 0), parcel(inTransit, 3), true},
+		"one without a number":                         {parcel(pickedUp, 1), with(parcel(inTransit, 2), func(p *carrier.Tracking) { p.TrackingNumber = "" }), true},
+		"a time in another zone":                       {parcel(pickedUp, 2), with(parcel(inTransit, 0), func(p *carrier.Tracking) { p.UpdatedAt = resilience.ParseTime("2026-03-02T04:30:00+03:00") }), false},
 	} {
 		if got := carrier.Advances(tc.known, tc.news); got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// Of two notifications the same is known at the end, in whatever order they come:
+// one is news after the other, or neither is.
+func TestAdvancesInAnyOrder(t *testing.T) {
+	var all []*carrier.Tracking
+	for _, status := range []carrier.TrackingStatus{
+		"", "unknown", "handed_to_a_drone", "label_created", "picked_up", "in_transit", "out_for_delivery", "available_for_pickup", "delivery_attempted",
+		"delivered", "delayed", "exception", "return_to_sender", "returned", "cancelled", "lost", "expired",
+	} {
+		for hour := range 3 {
+			p := &carrier.Tracking{Status: status}
+			if hour > 0 {
+				p.UpdatedAt = carrier.NewTime(time.Date(2026, 3, 2, hour, 0, 0, 0, time.UTC))
+			}
+			all = append(all, p)
+		}
+	}
+	for _, a := range all {
+		for _, b := range all {
+			one, other := carrier.Advances(a, b), carrier.Advances(b, a)
+			if one && other {
+				t.Errorf("%s at %v and %s at %v are news after each other", a.Status, a.UpdatedAt, b.Status, b.UpdatedAt)
+			}
+			if at, then := a.UpdatedAt.Time(), b.UpdatedAt.Time(); !one && !other && !at.IsZero() && !then.IsZero() && !at.Equal(then) {
+				t.Errorf("what is known depends on the order of %s at %v and %s at %v", a.Status, at, b.Status, then)
+			}
 		}
 	}
 }

@@ -57,9 +57,9 @@ func (c *Client) TrackingEvents(ctx context.Context, params ExportTrackingEvents
 			export.cursor = *params.Cursor
 		}
 		for fruitless := 0; ; fruitless++ {
-			had := export.events
+			had := export.cursor
 			again, err := export.read(ctx, yield)
-			if export.events > had {
+			if export.cursor != had {
 				fruitless = 0
 			}
 			if err == nil {

@@ -87,6 +87,19 @@ func TestTrackingEventsOverTenCuts(t *testing.T) {
 	}
 }
 
+// A carrier that begins again each time brings nothing new either.
+func TestTrackingEventsOfACarrierThatForgetsTheCursor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, client, params := exporting(t, 0)
+		const line = `{"cursor":"c1","trackingNumber":"BK2001TR","event":{"status":"in_transit"}}`
+		srv.Inject(mockcarrier.Status(200).WithBody(line+"\n"+line[:20]).WithHeader("Content-Type", "application/x-ndjson").On("exportTrackingEvents"))
+		got, last, err := exported(t.Context(), client, params)
+		if n := requestsFor(srv, "exportTrackingEvents"); err == nil || n != 4 || len(got) != 4 || last != "c1" {
+			t.Errorf("%d requests, %d events, %q last: %v", n, len(got), last, err)
+		}
+	})
+}
+
 // It gives up after three answers that bring nothing new, and says where to go
 // on.
 func TestTrackingEventsGivesUp(t *testing.T) {

@@ -8,6 +8,26 @@ import (
 	"github.com/carrier-sdk/carrier-go/mockcarrier"
 )
 
+// The clock goes as far as it can, and does not come round.
+func TestTheClockHasAnEnd(t *testing.T) {
+	const century = 100 * 365 * 24 * time.Hour
+	for name, step := range map[string]time.Duration{"forth": century, "back": -century} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(mockcarrier.StartInMemory(t, frozen()))
+			for range 4 {
+				a.Advance(step)
+			}
+			if moved := a.Now().Sub(noon); (step < 0) != (moved < 0) || moved.Abs() < 2*century {
+				t.Errorf("it is %v", a.Now())
+			}
+			a.buy(t, "k", order).want(t, 201)
+			if err := a.Restore(a.Snapshot()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestManualClock(t *testing.T) {
 	clock := mockcarrier.NewManualClock(noon)
 	a := newAPI(mockcarrier.StartInMemory(t, mockcarrier.WithClock(clock.Now)))

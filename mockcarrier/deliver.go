@@ -34,6 +34,7 @@ const attemptLimit = 10 * time.Second
 // attempt delivers a notification once, unless a fault holds it back, and says
 // whether it did.
 func (c *Carrier) attempt(ctx context.Context, sub *subscription, n *notification) bool {
+	resets := c.deliveries.begin()
 	h, ok := c.world.happened(n.shipmentID, n.at)
 	if !ok {
 		c.subscriptions.settle(func() { sub.drop(n) })
@@ -72,7 +73,7 @@ func (c *Carrier) attempt(ctx context.Context, sub *subscription, n *notificatio
 	if err != nil {
 		log.Err = err.Error()
 	}
-	c.deliveries.add(log)
+	c.deliveries.add(log, resets)
 	c.config.logger.Info("notification", "id", log.Notification, "subscription", log.Subscription, "attempt", log.Attempt,
 		"status", log.Status, "error", log.Err, "fault", log.Fault)
 	c.subscriptions.settle(func() { sub.attempted(n, log.Status, err, fault, log.At) })

@@ -51,14 +51,26 @@ const (
 type deliveryLog struct {
 	limit int
 
-	mu   sync.Mutex
-	list []Delivery
-	seen int
+	mu     sync.Mutex
+	list   []Delivery
+	seen   int
+	resets int
 }
 
-func (l *deliveryLog) add(d Delivery) {
+// begin is for an attempt that begins: what it returns is for add.
+func (l *deliveryLog) begin() (resets int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.resets
+}
+
+// add adds an attempt that has ended, unless there was a reset since it began.
+func (l *deliveryLog) add(d Delivery, resets int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if resets != l.resets {
+		return
+	}
 	l.seen++
 	d.Seq = l.seen
 	if len(l.list) == l.limit {
@@ -72,6 +84,7 @@ func (l *deliveryLog) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.list, l.seen = nil, 0
+	l.resets++
 }
 
 // last returns the newest attempts behind a Seq, limit at most.

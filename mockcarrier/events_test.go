@@ -96,12 +96,31 @@ func TestExportTrackingEvents(t *testing.T) {
 	}
 }
 
+// Cursors are good in any century.
+func TestExportInOtherCenturies(t *testing.T) {
+	for _, year := range []int{1, 1600, 2300, 9998} {
+		clock := mockcarrier.NewManualClock(time.Date(year, 3, 2, 12, 0, 0, 7, time.UTC))
+		a := newAPI(mockcarrier.StartInMemory(t, mockcarrier.WithClock(clock.Now)))
+		a.buy(t, "k", order).want(t, 201)
+		a.Advance(4 * time.Hour)
+		events := eventsOf(t, a.get(t, "/tracking/events"))
+		if len(events) != 2 {
+			t.Fatalf("%d: got %v", year, events)
+		}
+		for i, e := range events {
+			if rest := eventsOf(t, a.get(t, "/tracking/events?cursor="+e.Cursor)); len(rest) != 1-i {
+				t.Errorf("%d: behind event %d there are %v", year, i, rest)
+			}
+		}
+	}
+}
+
 func TestExportRefuses(t *testing.T) {
 	a := newAPI(mockcarrier.Start(t, frozen()))
 	a.buy(t, "k", order).want(t, 201)
 	good := eventsOf(t, a.get(t, "/tracking/events"))[0].Cursor
 	for _, query := range []string{
-		"cursor=", "cursor=x", "cursor=" + good[1:], "cursor=" + good + "AA", "cursor=MS4yLjM=", "cursor=ZW5k", "cursor=MS4yLjN4",
+		"cursor=", "cursor=x", "cursor=%00", "cursor=" + good + "%0A", "cursor=" + good + "%3D", "cursor=" + good[1:], "cursor=" + good + "AA", "cursor=MS4yLjM=", "cursor=ZW5k", "cursor=MS4yLjN4",
 		"since=yesterday", "since=2026-03-02", "since=",
 	} {
 		problem := a.get(t, "/tracking/events?"+query).want(t, 400, "malformed_parameter")

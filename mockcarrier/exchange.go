@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/carrier-sdk/carrier-go/carrier/api"
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
 	"github.com/carrier-sdk/carrier-go/mockcarrier/internal/idempotency"
 )
@@ -156,16 +155,8 @@ func (x *exchange) readBody() *refusal {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
 	x.body = body
-	kept := body[:min(len(body), journalBodyLimit)]
-	switch x.operation.ID {
-	case TokenOperation:
-		kept = withoutSecret(kept)
-	case api.OpCreateSubscription.ID:
-		kept = withoutSecrets(body)
-		kept = kept[:min(len(kept), journalBodyLimit)]
-	default:
-		kept = slices.Clone(kept)
-	}
+	kept := publicBody(x.operation.ID, body)
+	kept = slices.Clone(kept[:min(len(kept), journalBodyLimit)])
 	x.carrier.journal.update(x.entry, func(r *Request) { r.Body, r.BodySize = kept, len(body) })
 	var tooLarge *http.MaxBytesError
 	switch {

@@ -59,7 +59,7 @@ func exportBehind(query url.Values, now time.Time) (position, *refusal) {
 
 // cursor names a position, for [parseCursor].
 func (p position) cursor() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d.%d", p.At.UnixNano(), p.Turn, p.Parcel))
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%09d.%d.%d", p.At.Unix(), p.At.Nanosecond(), p.Turn, p.Parcel))
 }
 
 func parseCursor(cursor string) (position, error) {
@@ -67,10 +67,10 @@ func parseCursor(cursor string) (position, error) {
 	if err != nil {
 		return position{}, err
 	}
-	var at int64
+	var seconds, nanos int64
 	var p position
-	_, err = fmt.Sscanf(string(text), "%d.%d.%d", &at, &p.Turn, &p.Parcel)
-	p.At = time.Unix(0, at)
+	_, err = fmt.Sscanf(string(text), "%d.%d.%d.%d", &seconds, &nanos, &p.Turn, &p.Parcel)
+	p.At = time.Unix(seconds, nanos)
 	if err == nil && p.cursor() != cursor {
 		err = errors.New("it is written otherwise")
 	}

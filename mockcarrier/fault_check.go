@@ -98,6 +98,7 @@ func (f Fault) Validate() error {
 	complain(f.strikes() == deliveries && (len(f.Keys) > 0 || len(f.Operations) > 1 || len(f.Operations) == 1 && !ofCallback),
 		"a delivery has no key, and no operation but %s", CallbackOperation)
 	complain(f.strikes() == requests && ofCallback && f.Kind != KindNone, "%s is no request that comes: only faults of deliveries strike it", CallbackOperation)
+	complain(f.Kind == KindRedeliver && f.Count > mostRepetitions, "it repeats a notification up to %d times", mostRepetitions)
 	complain(f.Kind == KindStaleSignature && f.Wait == 0, "it needs the age of the signature as its wait")
 	for _, problem := range f.checkSteps() {
 		complain(true, "%s", problem)

@@ -20,8 +20,11 @@ const (
 	KindStaleSignature Kind = "stale-signature" // a notification is signed at a time long ago
 )
 
+// mostRepetitions is how often a notification that was taken in comes again.
+const mostRepetitions = 1000
+
 // Redeliver delivers a notification that was taken in once more, at once.
-// [Fault.Count] says how often.
+// [Fault.Count] says how often, up to 1,000 times.
 func Redeliver() Fault { return Fault{Kind: KindRedeliver} }
 
 // Unacknowledged loses the answer of a subscriber that has taken a notification

@@ -146,6 +146,7 @@ func TestFaultsOfDeliveriesAreChecked(t *testing.T) {
 		"strikes something else than":  mockcarrier.Sequence(mockcarrier.Redeliver(), mockcarrier.Status(503)),
 		`phase "after" is none of`:     mockcarrier.Redeliver().AfterProcessing(),
 		"its waits do not vary":        mockcarrier.Redeliver().UpTo(time.Hour),
+		"up to 1000 times":             {Kind: mockcarrier.KindRedeliver, Count: 1001},
 		"the longest wait is shorter":  mockcarrier.DeliverLate(time.Hour).UpTo(time.Minute),
 	} {
 		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), says) {

@@ -96,6 +96,8 @@ func (f *feed) peek() (happening, bool) {
 
 // pass goes on behind what peek has returned.
 func (f *feed) pass() {
+	f.world.mu.Lock()
+	defer f.world.mu.Unlock()
 	if f.cancel {
 		f.parcels++
 		return
@@ -104,7 +106,7 @@ func (f *feed) pass() {
 }
 
 // push adds the next stage of a shipment, from the given one on, that is behind
-// where the feed begins.
+// where the feed begins. The world is locked.
 func (f *feed) push(s stepOf) {
 	if s.account != f.account {
 		return
@@ -118,7 +120,7 @@ func (f *feed) push(s stepOf) {
 	}
 }
 
-// cancellation finds the next one; nil if there is none.
+// cancellation finds the next one; nil if there is none. The world is locked.
 func (f *feed) cancellation() (*shipment, position) {
 	for ; f.cancelled < len(f.world.cancelled); f.cancelled, f.parcels = f.cancelled+1, 0 {
 		s := f.world.cancelled[f.cancelled]

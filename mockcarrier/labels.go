@@ -86,10 +86,12 @@ func (d document) VisitGetLabelResponse(w http.ResponseWriter) error { return d.
 func (d document) VisitGetProofOfDeliveryResponse(w http.ResponseWriter) error { return d.write(w) }
 
 // write writes the document, or what conditions and ranges in the request leave
-// of it.
+// of it. For HEAD it does so too: its length is to be known.
 func (d document) write(w http.ResponseWriter) error {
+	r := *d.request
+	r.Method = http.MethodGet
 	w.Header().Set("Content-Type", d.contentType)
 	w.Header().Set("ETag", etagOf(d.content))
-	http.ServeContent(w, d.request, "", time.Time{}, bytes.NewReader(d.content))
+	http.ServeContent(w, &r, "", time.Time{}, bytes.NewReader(d.content))
 	return nil
 }

@@ -27,6 +27,8 @@ type manifest struct {
 	Made        time.Time `json:"made"`
 }
 
+func manifestID(seq int) string { return fmt.Sprintf("mft_%d", seq) }
+
 func (m manifest) present() api.Manifest {
 	return api.Manifest{
 		ID: m.ID, Status: api.ManifestStatusClosed, Date: m.Date, ShipmentIds: m.ShipmentIDs,
@@ -92,7 +94,7 @@ func (w *world) closeDay(account, key string, request api.ManifestRequest, now t
 	if n := len(w.manifests); n > 0 {
 		seq = w.manifests[n-1].Seq + 1
 	}
-	m := &manifest{Account: account, ID: fmt.Sprintf("mft_%d", seq), Seq: seq, Key: key, Date: request.Date, Made: now}
+	m := &manifest{Account: account, ID: manifestID(seq), Seq: seq, Key: key, Date: request.Date, Made: now}
 	for _, s := range taken {
 		s.manifest = m.ID
 		m.ShipmentIDs = append(m.ShipmentIDs, s.id)

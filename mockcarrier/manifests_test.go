@@ -3,6 +3,7 @@ package mockcarrier_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +73,58 @@ func TestManifest(t *testing.T) {
 	}
 	a.get(t, "/manifests/mft_9999").want(t, 404, "manifest_not_found")
 	a.get(t, "/manifests/a%20b").want(t, 400, "malformed_parameter")
+}
+
+// However many close the day at once, while shipments are made and cancelled: each
+// shipment is on one manifest, or cancelled, or neither.
+func TestManifestsAtOnce(t *testing.T) {
+	onBothNetworks(t, func(t *testing.T, start func(testing.TB, ...mockcarrier.Option) *mockcarrier.Server) {
+		const each = 50
+		a := newAPI(start(t, frozen()))
+		var wg sync.WaitGroup
+		closed, cancelled := make([]reply, each), make([]reply, each)
+		try := func(method, path, body, key string) reply {
+			r, err := a.try(method, path, body, "Idempotency-Key", key)
+			if err != nil {
+				t.Error(err)
+			}
+			return r
+		}
+		for i := range each {
+			wg.Go(func() {
+				try("POST", "/shipments", order, fmt.Sprint("s", i))
+				closed[i] = try("POST", "/manifests", `{"date":"2026-03-02"}`, fmt.Sprint("m", i))
+			})
+			wg.Go(func() { cancelled[i] = try("POST", fmt.Sprintf("/shipments/shp_%d/cancel", 2001+i), "", "") })
+		}
+		wg.Wait()
+		on := map[string]string{}
+		note := func(shipment, what string) {
+			if on[shipment] != "" {
+				t.Errorf("%s is %s and %s", shipment, on[shipment], what)
+			}
+			on[shipment] = what
+		}
+		for i, r := range closed {
+			if cancelled[i].StatusCode == 200 {
+				note(fmt.Sprint("shp_", 2001+i), "cancelled")
+			}
+			if r.StatusCode != 201 {
+				r.want(t, 422, "nothing_to_manifest")
+				continue
+			}
+			m := decoded[carrier.Manifest](t, r, 201)
+			if m.ShipmentCount != len(m.ShipmentIds) || m.ParcelCount != len(m.ShipmentIds) {
+				t.Errorf("got %s", r.body)
+			}
+			for _, id := range m.ShipmentIds {
+				note(id, "on "+m.ID)
+			}
+		}
+		if err := a.Restore(a.Snapshot()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestManifestsThatAreRefused(t *testing.T) {
@@ -170,6 +223,9 @@ func TestSnapshotOfOrders(t *testing.T) {
 		"last rate":      {`"lastRate":6003`, `"lastRate":6002`, "rates[2]"},
 		"pickup":         {`"id":"pck_3002","seq":3002`, `"id":"pck_3002","seq":3001`, "pickups[1]"},
 		"pickup's id":    {`"id":"pck_3001"`, `"id":""`, "pickups[0]"},
+		"another's id":   {`"id":"pck_3001"`, `"id":"pck_3002"`, "pickups[0]"},
+		"rate's id":      {`"id":"rate_6002"`, `"id":"rate_6003"`, "rates[1]"},
+		"many rates":     {`"lastRate":6003`, `"lastRate":9223372036854775807`, "lastRate"},
 		"manifest":       {`"id":"mft_4001"`, `"id":""`, "manifests[0]"},
 		"no shipment":    {`"shipmentIds":["shp_2001"],"parcels"`, `"shipmentIds":["shp_9"],"parcels"`, "manifests[0]: there is no shipment"},
 		"twice":          {`"shipmentIds":["shp_2001"],"parcels"`, `"shipmentIds":["shp_2001","shp_2001"],"parcels"`, "manifests[0]: there is no shipment"},

@@ -263,10 +263,7 @@ func (c *criterion) checkBody(s *subject) Criterion {
 		return result
 	}
 	member, ok := memberAt(document, c.Name)
-	result.Got = nothing
-	if ok {
-		result.Got = textOf(member)
-	}
+	result.Got = s.shown(c.Name)
 	switch {
 	case c.Present != nil:
 		result.OK = *c.Present == ok
@@ -279,6 +276,7 @@ func (c *criterion) checkBody(s *subject) Criterion {
 		result.OK = len(differences) == 0
 		if len(differences) > 1 || len(differences) == 1 && differences[0].pointer != c.Name {
 			for _, d := range differences {
+				d.got = s.shown(d.pointer)
 				result.Diff = append(result.Diff, d.String())
 			}
 		}

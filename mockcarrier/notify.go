@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -79,8 +79,8 @@ func (n *notification) goesBefore(other *notification, isNew, otherIsNew bool) b
 // next returns the notification that is due first, and whether it is one of an
 // event that was not told of yet; nil if nothing is to come.
 func (s *subscription) next(w *world) (first *notification, isNew bool) {
-	if h, ok := s.upcoming(w); ok {
-		first, isNew = &notification{shipmentID: h.shipment.id, at: h.at, due: h.at.At}, true
+	if n := s.upcoming(w); n != nil {
+		first, isNew = n, true
 	}
 	for _, n := range s.waiting {
 		if first == nil || n.goesBefore(first, false, isNew) {
@@ -90,15 +90,26 @@ func (s *subscription) next(w *world) (first *notification, isNew bool) {
 	return first, isNew
 }
 
-// upcoming returns the next event that the subscription wants to be told of.
-func (s *subscription) upcoming(w *world) (happening, bool) {
+// upcoming returns a notification of the next event that the subscription wants
+// to be told of; nil if none is to come. It looks again once something was made
+// or cancelled.
+func (s *subscription) upcoming(w *world) *notification {
+	turn := w.turn()
+	if s.feed != nil && s.asOf == turn {
+		return s.ahead
+	}
 	if s.feed == nil {
 		s.feed = w.feed(s.account, s.told)
 	}
+	s.ahead, s.asOf = nil, turn
 	for {
 		h, ok := s.feed.peek()
-		if !ok || slices.Contains(s.events, eventOf(h.event().Status)) {
-			return h, ok
+		if !ok {
+			return nil
+		}
+		if slices.Contains(s.events, eventOf(h.event().Status)) {
+			s.ahead = &notification{shipmentID: h.shipment.id, at: h.at, due: h.at.At}
+			return s.ahead
 		}
 		s.feed.pass()
 	}
@@ -106,7 +117,7 @@ func (s *subscription) upcoming(w *world) (happening, bool) {
 
 // take makes a notification one that waits.
 func (s *subscription) take(n *notification) {
-	s.told = n.at
+	s.told, s.asOf = n.at, -1 // which is no turn
 	s.feed.pass()
 	s.waiting = append(s.waiting, n)
 }
@@ -117,7 +128,8 @@ func (s *subscription) stillTells(at time.Time) bool {
 	if s.status(at) == api.SubscriptionStatusActive {
 		return true
 	}
-	s.suspended, s.waiting = true, nil
+	s.suspended = true
+	s.forget()
 	return false
 }
 
@@ -134,11 +146,12 @@ func eventOf(status api.TrackingStatus) api.SubscriptionEvent {
 }
 
 // update returns what is posted for an event. Its id is the same for each
-// subscription, and another for each event, also after a reset.
+// subscription, and another for each event, also after a reset unless the clock
+// has stood still.
 func update(h happening) api.TrackingUpdate {
 	parcel := h.tracking()
 	last := parcel.Events[len(parcel.Events)-1]
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d %s", h.shipment.id, h.at.Turn, h.at.At.UnixNano(), h.number()))
+	sum := sha256.Sum256([]byte(h.number() + " " + h.at.cursor()))
 	return api.TrackingUpdate{
 		ID: "evt_" + hex.EncodeToString(sum[:8]), Type: eventOf(last.Status), OccurredAt: last.At, Data: &parcel,
 	}
@@ -154,7 +167,9 @@ func update(h happening) api.TrackingUpdate {
 // waits for itself, until its attempt has run out of time.
 func (c *Carrier) Advance(d time.Duration) {
 	if d < 0 || !c.subscriptions.any() {
-		c.offset.Add(int64(d))
+		c.clock.Lock()
+		c.shift(d)
+		c.clock.Unlock()
 		c.wake()
 		return
 	}
@@ -187,7 +202,7 @@ func (c *Carrier) deliver(ctx context.Context, d time.Duration) int {
 	attempts := 0
 	for ctx.Err() == nil && !c.running.closed() {
 		now := c.now()
-		sub, n := c.subscriptions.next(c.world, now, now.Add(move.left))
+		sub, n := c.subscriptions.next(c.world, now, now.Add(move.rest()))
 		if n == nil {
 			break
 		}
@@ -209,22 +224,40 @@ type move struct {
 
 func (c *Carrier) moving(d time.Duration) *move { return &move{c, d, c.epoch.Load()} }
 
-// to moves the clock to a time, as far as the move goes, and never back.
-func (m *move) to(at time.Time) { m.by(min(m.left, at.Sub(m.carrier.now()))) }
-
-func (m *move) end() { m.by(m.left) }
-
-// by moves the clock, unless it was set otherwise meanwhile.
-func (m *move) by(d time.Duration) {
-	m.carrier.clock.Lock()
-	defer m.carrier.clock.Unlock()
+// rest is what is left of the move: nothing once the clock was set otherwise.
+func (m *move) rest() time.Duration {
 	if m.epoch != m.carrier.epoch.Load() {
 		m.left = 0
 	}
-	if d = min(d, m.left); d > 0 {
+	return m.left
+}
+
+// to moves the clock to a time, as far as the move goes, and never back.
+func (m *move) to(at time.Time) { m.by(at.Sub(m.carrier.now())) }
+
+func (m *move) end() { m.by(m.left) }
+
+// by moves the clock.
+func (m *move) by(d time.Duration) {
+	m.carrier.clock.Lock()
+	defer m.carrier.clock.Unlock()
+	if d = min(d, m.rest()); d > 0 {
 		m.left -= d
-		m.carrier.offset.Add(int64(d))
+		m.carrier.shift(d)
 	}
+}
+
+// shift moves the clock, which is locked, by d, or as far as it goes: 292 years.
+func (c *Carrier) shift(d time.Duration) {
+	was := time.Duration(c.offset.Load())
+	is := was + d
+	switch {
+	case d > 0 && is < was:
+		is = math.MaxInt64
+	case d < 0 && is > was:
+		is = math.MinInt64
+	}
+	c.offset.Store(int64(is))
 }
 
 // setOffset sets how far the clock is moved, and ends the moves under way.

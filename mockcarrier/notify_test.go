@@ -643,6 +643,82 @@ func TestResetWhileTheClockMoves(t *testing.T) {
 	})
 }
 
+// What is made after a reset is told when it happens, and what was under way
+// before the reset is in no list behind it.
+func TestAnAdvanceEndsWithTheReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a api
+		s := &shop{}
+		s.answer = func(carrier.TrackingUpdate) int {
+			if len(s.updates) == 1 {
+				a.Reset()
+				a.buy(t, "again", order).want(t, 201)
+				a.subscribe(t, shopURL)
+			}
+			return 200
+		}
+		a = s.opened(t)
+		a.subscribe(t, shopURL)
+		a.buy(t, "1", order).want(t, 201)
+		a.Advance(200 * time.Hour)
+		if got := s.got(); got != "BK2001TR label_created" || len(a.Deliveries()) != 0 {
+			t.Errorf("told too early: %s, %v", got, a.Deliveries())
+		}
+		a.Advance(4 * time.Hour)
+		if got := s.got(); got != "BK2001TR label_created, BK2001TR picked_up" || len(a.Deliveries()) != 1 {
+			t.Errorf("got %s, %v", got, a.Deliveries())
+		}
+	})
+}
+
+// Everything at once: nothing breaks, hangs or is read while it is written, and
+// the state is one that can be read again.
+func TestEverythingAtOnce(t *testing.T) {
+	shop := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.Header.Get("Carrier-Signature"), "0") {
+			w.WriteHeader(500)
+		}
+	})
+	a := newAPI(mockcarrier.StartInMemory(t, mockcarrier.WithWebhookHandler(shop), mockcarrier.WithAutoDelivery(), mockcarrier.WithJournalLimit(50)))
+	send := func(method, path, body, key string) {
+		r, err := a.try(method, path, body, "Idempotency-Key", key)
+		if err != nil || r.StatusCode >= 500 {
+			t.Errorf("%s %s: %v %s", method, path, err, r.body)
+		}
+	}
+	var wg sync.WaitGroup
+	for _, act := range []func(i int){
+		func(i int) {
+			send("POST", "/subscriptions", fmt.Sprintf(`{"url":%q,"secret":%q}`, shopURL, secret), fmt.Sprint("s", i))
+		},
+		func(i int) { send("DELETE", fmt.Sprint("/subscriptions/sub_", 5001+i), "", "") },
+		func(i int) { send("POST", "/shipments", order, fmt.Sprint("k", i)) },
+		func(i int) { send("POST", fmt.Sprintf("/shipments/shp_%d/cancel", 2001+2*i), "", "") },
+		func(i int) { send("POST", "/manifests", `{"date":"2200-01-01"}`, fmt.Sprint("m", i)) },
+		func(int) { send("GET", "/tracking/events?since=2000-01-01T00:00:00Z", "", "") },
+		func(int) { send("GET", "/subscriptions", "", "") },
+		func(i int) { a.Advance(time.Duration(i%7-1) * time.Hour) },
+		func(int) { a.DeliverDue(t.Context()); a.Deliveries() },
+		func(i int) {
+			switch snapshot := a.Snapshot(); i % 25 {
+			case 20:
+				a.Reset()
+			case 10:
+				if err := a.Restore(snapshot); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+	} {
+		wg.Go(func() {
+			for i := range 100 {
+				act(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestDeliveryOptionsAreChecked(t *testing.T) {
 	defer func() {
 		if cause := fmt.Sprint(recover()); !strings.Contains(cause, "WithWebhookHandler needs a handler") {

@@ -35,6 +35,8 @@ type pickup struct {
 	CancelledAt time.Time         `json:"cancelledAt,omitzero"`
 }
 
+func pickupID(seq int) string { return fmt.Sprintf("pck_%d", seq) }
+
 // pickupWindow is when the driver comes.
 func pickupWindow(r api.PickupRequest) (from, to time.Time) {
 	at := func(clock string) time.Time {
@@ -154,7 +156,7 @@ func (w *world) orderPickup(account, key string, request api.PickupRequest, now 
 	if n := len(w.pickups); n > 0 {
 		seq = w.pickups[n-1].Seq + 1
 	}
-	p := &pickup{Account: account, ID: fmt.Sprintf("pck_%d", seq), Seq: seq, Key: key, Request: request, Made: now}
+	p := &pickup{Account: account, ID: pickupID(seq), Seq: seq, Key: key, Request: request, Made: now}
 	w.pickups = append(w.pickups, p)
 	return *p, nil
 }

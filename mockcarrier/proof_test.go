@@ -57,6 +57,12 @@ func TestProofOfDeliveryInParts(t *testing.T) {
 			t.Errorf("%s: a part of something else", format)
 		}
 		a.get(t, path, "Range", "bytes=999999-").want(t, 416)
+		for _, ranges := range []string{"", "bytes=10-19"} {
+			same := a.get(t, path, "Range", ranges)
+			if head := a.do(t, "HEAD", path, "", "Range", ranges); head.StatusCode != same.StatusCode || head.ContentLength != int64(len(same.body)) || head.body != "" {
+				t.Errorf("%s: HEAD has %d and %d bytes, GET %d and %d", format, head.StatusCode, head.ContentLength, same.StatusCode, len(same.body))
+			}
+		}
 	}
 }
 

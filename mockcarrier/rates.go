@@ -35,6 +35,8 @@ type rate struct {
 	Expires time.Time `json:"expires"`
 }
 
+func rateID(seq int) string { return fmt.Sprintf("rate_%d", seq) }
+
 // fingerprint tells consignments apart: by countries, postal codes, weights and
 // sizes of the parcels in their order, and insurance.
 func (c consignment) fingerprint() string {
@@ -116,7 +118,7 @@ func (w *world) offer(account, what string, offers []offer, now time.Time) []rat
 	for i, o := range offers {
 		w.lastRate = max(firstRate, w.lastRate+1)
 		made[i] = rate{
-			Account: account, ID: fmt.Sprintf("rate_%d", w.lastRate), Seq: w.lastRate, Service: o.name, For: what,
+			Account: account, ID: rateID(w.lastRate), Seq: w.lastRate, Service: o.name, For: what,
 			Price: euros(o.cents), Expires: now.Add(rateLife),
 		}
 	}

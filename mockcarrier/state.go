@@ -1,6 +1,7 @@
 package mockcarrier
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -104,6 +105,12 @@ func (c *Carrier) Restore(snapshot []byte) error {
 	if err != nil {
 		return fmt.Errorf("mockcarrier: state: %w", err)
 	}
+	c.restore(s)
+	return nil
+}
+
+// restore is Restore for a state that was checked.
+func (c *Carrier) restore(s *state) {
 	accounts := map[string]string{}
 	for _, key := range c.config.apiKeys {
 		accounts[c.accountName(key)] = key
@@ -133,7 +140,6 @@ func (c *Carrier) Restore(snapshot []byte) error {
 	if c.subscriptions.any() {
 		c.deliverByItself()
 	}
-	return nil
 }
 
 // leaveOut takes away what was made by requests in progress.
@@ -201,27 +207,24 @@ func (s *state) check() error {
 		return fmt.Errorf("clockOffset %q is no duration", s.ClockOffset)
 	}
 	known := map[string]bool{}
-	numbers := map[string]bool{}
 	last := 0
 	for i, made := range s.Shipments {
 		complain := func(what string) error { return fmt.Errorf("shipments[%d]: %s", i, what) }
-		switch {
-		case made.ID == "" || known[made.ID]:
-			return complain("its id is missing or there twice")
-		case made.Seq <= last:
-			return complain("seq does not rise")
-		case len(made.Parcels) == 0 || len(made.Parcels) != len(made.Request.Parcels):
-			return complain("its parcels are not those of its request")
-		case made.Number != made.Parcels[0]:
-			return complain("its tracking number is not that of its first parcel")
+		if err := checkID(shipmentID, made.ID, made.Seq, last); err != nil {
+			return complain(err.Error())
 		}
-		for _, number := range made.Parcels {
-			if number == "" || numbers[number] {
-				return complain("a tracking number is missing or there twice")
-			}
-			numbers[number] = true
+		switch numbers := parcelNumbers(made.Seq, len(made.Request.Parcels)); {
+		case len(numbers) == 0 || !slices.Equal(made.Parcels, numbers):
+			return complain("its parcels are not those of its request and seq")
+		case made.Number != numbers[0]:
+			return complain("its tracking number is not that of its first parcel")
+		case !isCount(made.Turn) || !isCount(made.CancelTurn):
+			return complain("its turn is none")
 		}
 		known[made.ID], last = true, made.Seq
+	}
+	if !isCount(s.Turns) || !isCount(s.LastRate) {
+		return errors.New("turns or lastRate is none")
 	}
 	for i, charge := range s.Ledger {
 		if !known[charge.ShipmentID] {
@@ -240,7 +243,27 @@ func (s *state) check() error {
 			return fmt.Errorf("idempotencyKeys[%d]: its fingerprint is none", i)
 		case k.Status < 200 || k.Status > 599:
 			return fmt.Errorf("idempotencyKeys[%d]: its status is none", i)
+		case k.Header == nil:
+			return fmt.Errorf("idempotencyKeys[%d]: its header is missing", i)
 		}
+	}
+	return nil
+}
+
+// mostCount is the highest number of anything in a state; what is made later has
+// higher ones.
+const mostCount = 1_000_000_000
+
+func isCount(n int) bool { return n >= 0 && n <= mostCount }
+
+// checkID checks the id of something that comes behind what has the seq last.
+// Ids that are made later are then others.
+func checkID(of idOf, id string, seq, last int) error {
+	switch {
+	case seq <= last || !isCount(seq):
+		return errors.New("seq does not rise, or is too high")
+	case id != of(seq):
+		return errors.New("its id is not that of its seq")
 	}
 	return nil
 }
@@ -249,22 +272,22 @@ func (s *state) check() error {
 func (s *state) checkOrders(shipments map[string]bool) error {
 	last := 0
 	for i, r := range s.Rates {
-		if r.ID == "" || r.Seq <= last || r.Seq > s.LastRate {
-			return fmt.Errorf("rates[%d]: its id is missing, or seq does not rise up to lastRate", i)
+		if err := checkID(rateID, r.ID, r.Seq, last); err != nil || r.Seq > s.LastRate {
+			return fmt.Errorf("rates[%d]: %w", i, cmp.Or(err, errors.New("seq is above lastRate")))
 		}
 		last = r.Seq
 	}
 	last = 0
 	for i, p := range s.Pickups {
-		if p.ID == "" || p.Seq <= last {
-			return fmt.Errorf("pickups[%d]: its id is missing, or seq does not rise", i)
+		if err := checkID(pickupID, p.ID, p.Seq, last); err != nil {
+			return fmt.Errorf("pickups[%d]: %w", i, err)
 		}
 		last = p.Seq
 	}
 	last = 0
 	for i, m := range s.Manifests {
-		if m.ID == "" || m.Seq <= last {
-			return fmt.Errorf("manifests[%d]: its id is missing, or seq does not rise", i)
+		if err := checkID(manifestID, m.ID, m.Seq, last); err != nil {
+			return fmt.Errorf("manifests[%d]: %w", i, err)
 		}
 		for _, id := range m.ShipmentIDs {
 			if !shipments[id] {

@@ -21,7 +21,7 @@ func TestSnapshotKnowsEachField(t *testing.T) {
 		}},
 		{reflect.TypeFor[subscription](), []string{
 			"account", "key", "seq", "id", "url", "secrets", "events", "description", "made", "ended", "suspended", "failing", "told", "waiting",
-			"feed", // which begins behind told
+			"feed", "ahead", "asOf", // which begin behind told
 		}},
 		{reflect.TypeFor[notification](), []string{"shipmentID", "at", "due", "first", "attempts", "delayed", "delivered", "again"}},
 	} {

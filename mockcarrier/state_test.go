@@ -96,6 +96,10 @@ func TestRestoreRefuses(t *testing.T) {
 	source.buy(t, "k2", order).want(t, 201)
 	source.subscribe(t, shopURL)
 	good := string(source.Snapshot())
+	const told = `"told":`
+	waiting := func(member string) string {
+		return `"waiting":[{"shipmentId":"shp_2001","at":{"at":"2026-03-02T12:00:00Z","turn":1,"parcel":0},"due":"2026-03-02T12:00:00Z",` + member + `}],` + told
+	}
 
 	a := newAPI(mockcarrier.Start(t, frozen()))
 	a.buy(t, "mine", orderFor("mine")).want(t, 201)
@@ -111,17 +115,27 @@ func TestRestoreRefuses(t *testing.T) {
 		"clock":             {`"clockOffset":"0s"`, `"clockOffset":"soon"`, "clockOffset"},
 		"id twice":          {`"id":"shp_2002"`, `"id":"shp_2001"`, "shipments[1]: its id"},
 		"order":             {`"seq":2002`, `"seq":2001`, "shipments[1]: seq"},
-		"number twice":      {`"BK2002TR","parcels":["BK2002TR"]`, `"BK2001TR","parcels":["BK2001TR"]`, "shipments[1]: a tracking number"},
+		"another's id":      {`"id":"shp_2002"`, `"id":"shp_2003"`, "shipments[1]: its id"},
+		"no room behind":    {`"id":"shp_2002","seq":2002`, `"id":"shp_9223372036854775807","seq":9223372036854775807`, "shipments[1]: seq"},
+		"number twice":      {`"BK2002TR","parcels":["BK2002TR"]`, `"BK2001TR","parcels":["BK2001TR"]`, "shipments[1]: its parcels"},
+		"its turn":          {`"turn":2`, `"turn":9223372036854775807`, "shipments[1]: its turn"},
+		"its last turn":     {`"turn":2`, `"turn":2,"cancelTurn":-1`, "shipments[1]: its turn"},
+		"turns":             {`"turns":3`, `"turns":9223372036854775807`, "turns"},
 		"another number":    {`"trackingNumber":"BK2002TR","parcels"`, `"trackingNumber":"BK9TR","parcels"`, "shipments[1]: its tracking number"},
 		"no parcels":        {`"parcels":["BK2002TR"]`, `"parcels":[]`, "shipments[1]: its parcels"},
 		"charge of nothing": {`"shipmentId":"shp_2002"`, `"shipmentId":"shp_9"`, "ledger[1]"},
 		"empty key":         {`"key":"k1","fingerprint"`, `"key":"","fingerprint"`, "idempotencyKeys[0]"},
 		"no subscription":   {`"id":"sub_5001"`, `"id":""`, "subscriptions[0]: its id"},
-		"its place":         {`"seq":5001`, `"seq":0`, "subscriptions[0]: its id"},
+		"its place":         {`"seq":5001`, `"seq":0`, "subscriptions[0]: seq"},
 		"its address":       {`"url":"https:`, `"url":"http:`, "subscriptions[0]: its url"},
 		"its secret":        {`"secrets":["` + secret + `"]`, `"secrets":[""]`, "subscriptions[0]: a secret"},
 		"fingerprint":       {`"fingerprint":"`, `"fingerprint":"zz`, "fingerprint"},
 		"status":            {`"status":201`, `"status":20`, "idempotencyKeys[0]: its status"},
+		"header":            {`"header":{"Content-Type":["application/json"],"Location":["/v1/shipments/shp_2001"]}`, `"header":null`, "idempotencyKeys[0]: its header"},
+		"attempts below 0":  {told, waiting(`"attempts":-1`), "subscriptions[0]: the attempts"},
+		"many attempts":     {told, waiting(`"attempts":9223372036854775807`), "subscriptions[0]: the attempts"},
+		"less than again":   {told, waiting(`"again":-1`), "subscriptions[0]: the attempts"},
+		"again and again":   {told, waiting(`"again":1001`), "subscriptions[0]: the attempts"},
 	} {
 		bad := strings.Replace(good, tc.was, tc.is, 1)
 		if bad == good {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+
+	"github.com/carrier-sdk/carrier-go/carrier/api"
 )
 
 // subject is what a request is about, as far as rules and expectations can tell
@@ -90,6 +92,33 @@ func (s *subject) json() (any, bool) {
 		s.document, s.isJSON = decodeJSON(s.body)
 	}
 	return s.document, s.isJSON
+}
+
+// publicBody returns the body of a request without its secrets.
+func publicBody(operation string, body []byte) []byte {
+	switch operation {
+	case TokenOperation:
+		return withoutSecret(body)
+	case api.OpCreateSubscription.ID:
+		return withoutSecrets(body)
+	}
+	return body
+}
+
+// shown returns what may be told of a member of the body.
+func (s *subject) shown(pointer string) string {
+	document, _ := s.json()
+	member, ok := memberAt(document, pointer)
+	if !ok {
+		return nothing
+	}
+	if s.operation == api.OpCreateSubscription.ID {
+		public, isJSON := decodeJSON(publicBody(s.operation, s.body))
+		if member, ok = memberAt(public, pointer); !ok || !isJSON {
+			return redacted
+		}
+	}
+	return textOf(member)
 }
 
 // decodeJSON reads one document, with numbers as [json.Number].

@@ -40,9 +40,13 @@ type subscription struct {
 	told      position        // of the last event that there is or was a notification of
 	waiting   []*notification // those that are still to be delivered
 	feed      *feed           // what happens behind told; nil until it is asked for
+	ahead     *notification   // of what is next in feed; nil if nothing is
+	asOf      int             // the world's turns when ahead was found
 }
 
 const firstSubscription = 5001
+
+func subscriptionID(seq int) string { return fmt.Sprintf("sub_%d", seq) }
 
 // suspendAfter is how long deliveries fail until no more are made.
 const suspendAfter = 72 * time.Hour
@@ -58,7 +62,13 @@ func (s *subscription) status(now time.Time) api.SubscriptionStatus {
 }
 
 // end ends it for good. Nothing is delivered any more.
-func (s *subscription) end() { s.ended, s.waiting = true, nil }
+func (s *subscription) end() {
+	s.ended = true
+	s.forget()
+}
+
+// forget drops what was to be delivered.
+func (s *subscription) forget() { s.waiting, s.feed, s.ahead = nil, nil, nil }
 
 func (s *subscription) present(now time.Time) api.Subscription {
 	return api.Subscription{
@@ -79,15 +89,17 @@ func (ss *subscriptions) any() bool {
 	return slices.ContainsFunc(ss.list, func(s *subscription) bool { return !s.ended })
 }
 
-func (ss *subscriptions) add(s *subscription) {
+// add gives a subscription its id, and returns it as it is then.
+func (ss *subscriptions) add(s *subscription) api.Subscription {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	s.seq = firstSubscription
 	if n := len(ss.list); n > 0 {
 		s.seq = ss.list[n-1].seq + 1
 	}
-	s.id = fmt.Sprintf("sub_%d", s.seq)
+	s.id = subscriptionID(s.seq)
 	ss.list = append(ss.list, s)
+	return s.present(s.made)
 }
 
 // find returns an account's subscription, or nil. They are locked.
@@ -121,11 +133,11 @@ func (h handlers) CreateSubscription(ctx context.Context, req server.CreateSubsc
 	if len(s.events) == 0 {
 		s.events = allEvents
 	}
-	h.subscriptions.add(s)
+	body := h.subscriptions.add(s)
 	h.deliverByItself()
-	location := basePath + "/subscriptions/" + s.id
+	location := basePath + "/subscriptions/" + body.ID
 	return server.CreateSubscription201JSONResponse{
-		Body:    s.present(now),
+		Body:    body,
 		Headers: server.CreateSubscription201ResponseHeaders{Location: &location},
 	}, nil
 }
@@ -134,7 +146,7 @@ func (h handlers) CreateSubscription(ctx context.Context, req server.CreateSubsc
 func checkTarget(target string) resilience.FieldErrors {
 	var wrong resilience.FieldErrors
 	u, err := url.Parse(target)
-	if err != nil || u.Host == "" || u.Opaque != "" {
+	if err != nil || u.Hostname() == "" || u.Opaque != "" {
 		wrong.Add("/url", "format", "must be an address")
 		return wrong
 	}

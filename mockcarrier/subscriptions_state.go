@@ -86,13 +86,18 @@ func (ss *subscriptions) load(s *state) {
 func (s *state) checkSubscriptions() error {
 	last := 0
 	for i, sub := range s.Subscriptions {
+		if err := checkID(subscriptionID, sub.ID, sub.Seq, last); err != nil {
+			return fmt.Errorf("subscriptions[%d]: %w", i, err)
+		}
 		switch {
-		case sub.ID == "" || sub.Seq <= last:
-			return fmt.Errorf("subscriptions[%d]: its id is missing, or seq does not rise", i)
 		case len(checkTarget(sub.URL)) > 0:
 			return fmt.Errorf("subscriptions[%d]: its url is none that is posted to", i)
 		case slices.Contains(sub.Secrets, ""):
 			return fmt.Errorf("subscriptions[%d]: a secret is empty", i)
+		case slices.ContainsFunc(sub.Waiting, func(n savedNotification) bool {
+			return !isCount(n.Attempts) || n.Again < 0 || n.Again > mostRepetitions
+		}):
+			return fmt.Errorf("subscriptions[%d]: the attempts of a notification are none", i)
 		}
 		last = sub.Seq
 	}

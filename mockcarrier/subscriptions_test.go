@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -104,15 +105,18 @@ func TestSubscriptions(t *testing.T) {
 
 func TestWhereNotificationsMayGo(t *testing.T) {
 	a := newAPI(mockcarrier.Start(t))
-	for _, tc := range []struct{ url, code string }{
+	for i, tc := range []struct{ url, code string }{
 		{"https://shop.example", ""}, {"https://shop.example:8443/a?b=c", ""}, {"HTTPS://shop.example/", ""},
+		{"https://:443/", "format"}, {"http://:80/", "format"}, {"https://shop.example/\r\nX: y", "format"}, {"https://shop.example\\@127.0.0.1/", "format"},
+		{"http://[::ffff:127.0.0.1]/", ""}, {"http://[0:0:0:0:0:0:0:1]/", ""}, {"http://[::1%25lo]/", "https"}, {"http://[::]/", "https"},
+		{"http://0.0.0.0/", "https"}, {"http://127.1/", "https"}, {"http://2130706433/", "https"}, {"http://localhost./", "https"},
 		{"http://127.0.0.1:8080/callbacks", ""}, {"http://localhost:1/", ""}, {"http://[::1]/", ""}, {"http://127.8.9.1/", ""},
 		{"http://shop.example/", "https"}, {"http://192.0.2.1/", "https"}, {"http://127.0.0.1.shop.example/", "https"}, {"http://localhost.shop.example/", "https"},
 		{"ftp://shop.example/", "https"}, {"//shop.example/callbacks", "https"}, {"/callbacks", "format"}, {"mailto:shop@shop.example", "format"},
 		{"https:///callbacks", "format"}, {"https://shop.example:port/", "format"}, {"https://[::1/", "format"}, {"nonsense", "format"},
 		{"https://user@shop.example/", "userinfo"}, {"https://user:password@shop.example/", "userinfo"}, {"https://shop.example/#part", "fragment"},
 	} {
-		r := a.do(t, "POST", "/subscriptions", fmt.Sprintf(`{"url":%q,"secret":%q}`, tc.url, secret), "Idempotency-Key", tc.url)
+		r := a.do(t, "POST", "/subscriptions", fmt.Sprintf(`{"url":%q,"secret":%q}`, tc.url, secret), "Idempotency-Key", fmt.Sprint(i))
 		if tc.code == "" {
 			r.want(t, 201)
 			continue
@@ -181,5 +185,33 @@ func TestSecretsOfSubscriptionsAreNotShown(t *testing.T) {
 	}
 	if snapshot := string(a.Snapshot()); !strings.Contains(snapshot, secret) || !strings.Contains(snapshot, newSecret) {
 		t.Error("the snapshot cannot sign")
+	}
+}
+
+// Nor has what says why an expectation or a fault did not apply.
+func TestSecretsOfSubscriptionsAreNotExplained(t *testing.T) {
+	c := mockcarrier.New()
+	defer c.Close()
+	const body = `{"url":"` + shopURL + `","secret":"` + secret + `","secrets":["` + newSecret + `"]}`
+	for _, m := range []mockcarrier.Matcher{
+		mockcarrier.Body("/secret", "guessed"), mockcarrier.Body("/secrets/0", "guessed"), mockcarrier.Body("", "guessed"),
+		mockcarrier.BodyIncludes(map[string]any{"secret": "guessed", "secrets": []string{"guessed"}}),
+		mockcarrier.Body("/secret", regexp.MustCompile("^whsec")),
+	} {
+		c.Expect("createSubscription").With(m)
+		c.Inject(mockcarrier.Status(503).On("createSubscription").With(m))
+	}
+	for _, text := range []string{body, `["` + secret + `","` + newSecret + `"]`} {
+		r, err := http.NewRequest("POST", "http://carrier.test/v1/subscriptions", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := c.Explain(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := fmt.Sprintf("%s %+v", said, said); strings.Contains(all, secret) || strings.Contains(all, newSecret) || !strings.Contains(all, "got [redacted]") {
+			t.Errorf("got %s", all)
+		}
 	}
 }

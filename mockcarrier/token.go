@@ -184,12 +184,17 @@ func tokenAnswer(status int, document map[string]any) answer {
 	}, Body: encode(document)}
 }
 
-// withoutSecret returns a form as the journal keeps it.
+// withoutSecret returns a form as the journal keeps it: of what is not known to
+// be no secret, only that it was there.
 func withoutSecret(form []byte) []byte {
 	var kept []string
 	for _, pair := range strings.Split(string(form), "&") {
-		if name, _, _ := strings.Cut(pair, "="); name == "client_secret" || strings.Contains(name, "%") {
+		switch name, _, _ := strings.Cut(pair, "="); name {
+		case "", "grant_type", "client_id", "scope":
+		case "client_secret":
 			pair = name + "=" + redacted
+		default: // another parameter, or no form at all
+			pair = redacted
 		}
 		kept = append(kept, pair)
 	}

@@ -116,8 +116,13 @@ func TestTokensThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	text, _ := json.Marshal(a.Requests())
-	for _, secret := range []string{"client_secret=2", "dHdvOjI", "client_secret=3"} {
+	a.token(t, `{"client_id":"two","client_secret":"first=second&third"}`, "-Content-Type", "", "Content-Type", "application/json")
+	var text []byte
+	for _, r := range a.Requests() {
+		line, _ := json.Marshal(r)
+		text = fmt.Appendf(text, "%s %s\n", line, r.Body)
+	}
+	for _, secret := range []string{"client_secret=2", "dHdvOjI", "client_secret=3", "first", "second", "third"} {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("%s is in the journal", secret)
 		}

@@ -88,6 +88,14 @@ func (w *world) takeTurn() int {
 	return w.turns
 }
 
+// turn returns the last turn that was given: as long as it is the same, nothing
+// was made or cancelled.
+func (w *world) turn() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turns
+}
+
 func (w *world) ledger() []Charge {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,13 +159,9 @@ func (w *world) create(account, key string, request api.ShipmentRequest, now tim
 	if n := len(w.shipments); n > 0 {
 		s.seq = w.shipments[n-1].seq + 1
 	}
-	s.key, s.id, s.number = key, fmt.Sprintf("shp_%d", s.seq), fmt.Sprintf("BK%dTR", s.seq)
-	for i := range request.Parcels {
-		number := s.number
-		if i > 0 {
-			number = fmt.Sprintf("BK%dP%dTR", s.seq, i+1)
-		}
-		s.parcels = append(s.parcels, number)
+	s.key, s.id, s.parcels = key, shipmentID(s.seq), parcelNumbers(s.seq, len(request.Parcels))
+	s.number = s.parcels[0]
+	for _, number := range s.parcels {
 		w.byNumber[number] = s
 	}
 	w.byID[s.id] = s
@@ -167,6 +171,23 @@ func (w *world) create(account, key string, request api.ShipmentRequest, now tim
 		Amount: s.charge.Amount, Currency: s.charge.Currency, At: now,
 	})
 	return *s, nil
+}
+
+// idOf returns the id of what has a seq.
+type idOf func(seq int) string
+
+func shipmentID(seq int) string { return fmt.Sprintf("shp_%d", seq) }
+
+// parcelNumbers returns the tracking numbers of the parcels of a shipment.
+func parcelNumbers(seq, parcels int) []string {
+	numbers := make([]string, parcels)
+	for i := range numbers {
+		numbers[i] = fmt.Sprintf("BK%dP%dTR", seq, i+1)
+	}
+	if parcels > 0 {
+		numbers[0] = fmt.Sprintf("BK%dTR", seq)
+	}
+	return numbers
 }
 
 // find returns the shipment of an id or of a parcel's number, whichever is given.

@@ -138,8 +138,7 @@ func (w *Worlds) Restore(snapshot []byte) error {
 	if err := decodeStrictly(snapshot, &s); err != nil {
 		return fmt.Errorf("mockcarrier: state: %w", err)
 	}
-	main, ok := s.Worlds[""]
-	switch {
+	switch _, ok := s.Worlds[""]; {
 	case s.Version != stateVersion:
 		return fmt.Errorf("mockcarrier: state: it is of version %d, and this program reads version %d", s.Version, stateVersion)
 	case !ok:
@@ -147,33 +146,43 @@ func (w *Worlds) Restore(snapshot []byte) error {
 	case len(s.Worlds)-1 > w.limit:
 		return fmt.Errorf("mockcarrier: state: it has %d worlds beside the main one, and %d are allowed", len(s.Worlds)-1, w.limit)
 	}
-	others := make(map[string]*Carrier)
+	// All are read before the first begins, and delivers what is due.
+	states := make(map[string]*state)
 	for name, saved := range s.Worlds {
-		if name == "" {
-			continue
-		}
-		c, err := newCarrier(w.opts)
-		if err == nil && !worldName.MatchString(name) {
+		read, err := parseState(saved)
+		if err == nil && name != "" && !worldName.MatchString(name) {
 			err = errors.New("the name is none")
 		}
-		if err == nil {
-			err = c.Restore(saved)
-		}
 		if err != nil {
-			closeAll(others)
-			return fmt.Errorf("mockcarrier: world %q: %w", name, err)
+			return fmt.Errorf("mockcarrier: world %q: state: %w", name, err)
 		}
-		others[name] = c
+		states[name] = read
 	}
-	if err := w.main.Restore(main); err != nil {
-		closeAll(others)
-		return err
+	others := make(map[string]*Carrier)
+	for name, state := range states {
+		c := w.main
+		if name != "" {
+			c = w.begin()
+			others[name] = c
+		}
+		c.restore(state)
 	}
 	w.mu.Lock()
-	w.others, others = others, w.others
+	if !w.closed {
+		w.others, others = others, w.others
+	}
 	w.mu.Unlock()
 	closeAll(others)
 	return nil
+}
+
+// begin returns a carrier for a world.
+func (w *Worlds) begin() *Carrier {
+	c, err := newCarrier(w.opts)
+	if err != nil {
+		panic(err) // the options were good before
+	}
+	return c
 }
 
 func closeAll(worlds map[string]*Carrier) {
@@ -204,10 +213,7 @@ func (w *Worlds) world(name string) (*Carrier, *refusal) {
 		return nil, refuse(http.StatusConflict, "too_many_worlds", "Too many worlds",
 			"There are %d worlds already, beside the main one. End one by DELETE %sworlds/NAME.", w.limit, AdminPath)
 	}
-	c, err := newCarrier(w.opts)
-	if err != nil {
-		panic(err) // the options were good before
-	}
+	c = w.begin()
 	w.others[name] = c
 	return c, nil
 }

@@ -244,6 +244,12 @@ func TestWorldsSnapshotAndRestore(t *testing.T) {
 		t.Errorf("got %d %v", rec.status, rec.header)
 	}
 
+	ended := newWorlds(t, 3, frozen())
+	ended.Close()
+	if err := ended.Restore(snapshot); err != nil || len(ended.Names()) != 1 {
+		t.Errorf("after Close there are %q: %v", ended.Names(), err)
+	}
+
 	for name, tc := range map[string]struct{ was, is, says string }{
 		"cut":             {string(snapshot), string(snapshot[:20]), "unexpected EOF"},
 		"newer":           {`{"version":1,"worlds"`, `{"version":2,"worlds"`, "of version 2"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrGone is for the function of a [Receiver]: the notification is refused for
@@ -84,8 +85,8 @@ func (r *Receiver[T]) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	id := r.id(notification)
-	if id == "" {
-		r.refuse(w, http.StatusBadRequest, errors.New("callback: the notification has no id"))
+	if id == "" || strings.ContainsRune(id, utf8.RuneError) { // what is not UTF-8 is decoded into the same id
+		r.refuse(w, http.StatusBadRequest, errors.New("callback: the notification has no id, or one that is no text"))
 		return
 	}
 	status, err := r.once(req.Context(), id, notification)

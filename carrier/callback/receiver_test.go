@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/carrier-sdk/carrier-go/carrier/callback"
 	"github.com/carrier-sdk/carrier-go/carrier/resilience"
@@ -100,6 +102,8 @@ func TestReceiverRefuses(t *testing.T) {
 		"no id":              {`{"status":"delivered"}`, nil, 400},
 		"an empty id":        {`{"id":""}`, nil, 400},
 		"null":               {`null`, nil, 400},
+		"an id not of text":  {"{\"id\":\"evt_\xff\"}", nil, 400},
+		"half a character":   {`{"id":"evt_\ud800"}`, nil, 400},
 		"as large as may be": {`{"id":"` + strings.Repeat("x", 100-9) + `"}`, nil, 204},
 		"too large":          {`{"id":"` + strings.Repeat("x", 101-9) + `"}`, nil, 413},
 		"too large unsigned": {strings.Repeat("x", 101), []string{""}, 413},
@@ -306,6 +310,53 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// What is remembered of an id does not grow with it.
+func TestMemoryOfLongIDs(t *testing.T) {
+	const ids, size = 100, 1 << 20
+	m := callback.NewMemory(ids)
+	long := strings.Repeat("x", size)
+	for i := range ids {
+		id := long + fmt.Sprint(i)
+		if claim, err := m.Claim(t.Context(), id); claim != callback.ClaimNew || err != nil {
+			t.Fatal(claim, err)
+		}
+		if err := m.Done(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if claim, _ := m.Claim(t.Context(), id); claim != callback.ClaimHandled {
+			t.Errorf("%d is %v", i, claim)
+		}
+	}
+	runtime.GC()
+	var after runtime.MemStats
+	runtime.ReadMemStats(&after)
+	if after.HeapAlloc > ids*size/2 {
+		t.Errorf("%d ids of a MiB take %d bytes", ids, after.HeapAlloc)
+	}
+	runtime.KeepAlive(m)
+}
+
+// What ends its goroutine, as t.FailNow does, has not handled it.
+func TestReceiverForgetsWhatGivesUp(t *testing.T) {
+	calls := 0
+	r := newReceiver(t, func(context.Context, notification) error {
+		if calls++; calls == 1 {
+			runtime.Goexit()
+		}
+		return nil
+	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		post(r, `{"id":"evt_1"}`)
+	}()
+	<-ended
+	wantStatus(t, post(r, `{"id":"evt_1"}`), 204)
+	if calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
 // A carrier that signs in another way.
 func TestVerifier(t *testing.T) {
 	var d desk
@@ -403,7 +454,7 @@ func FuzzReceiver(f *testing.F) {
 		r := newReceiver(t, d.handle)
 		rec := post(r, string(content))
 		var n notification
-		want := json.Unmarshal(content, &n) == nil && n.ID != ""
+		want := json.Unmarshal(content, &n) == nil && n.ID != "" && !strings.ContainsRune(n.ID, utf8.RuneError)
 		if got := rec.Code == 204; got != want || got != (len(d.handled) == 1) || !got && rec.Code != 400 {
 			t.Errorf("%q: got %d, handled %v", content, rec.Code, d.handled)
 		}

@@ -2,6 +2,7 @@ package callback
 
 import (
 	"context"
+	"crypto/sha256"
 	"sync"
 )
 
@@ -48,28 +49,34 @@ const DefaultMemory = 10_000
 // one; it may be used by several goroutines.
 type Memory struct {
 	mu      sync.Mutex
-	claims  map[string]Claim
-	handled []string // a ring of those that were, the oldest at next once it is full
+	claims  map[digest]Claim
+	handled []digest // a ring of those that were, the oldest at next once it is full
 	next    int
 	limit   int
 }
+
+// digest stands for an id, which may be of any length.
+type digest [sha256.Size]byte
+
+func digestOf(id string) digest { return sha256.Sum256([]byte(id)) }
 
 // NewMemory returns a Memory of that many ids; below 1, [DefaultMemory].
 func NewMemory(limit int) *Memory {
 	if limit < 1 {
 		limit = DefaultMemory
 	}
-	return &Memory{claims: make(map[string]Claim), limit: limit}
+	return &Memory{claims: make(map[digest]Claim), limit: limit}
 }
 
 // Claim takes an id for the caller. It never fails.
 func (m *Memory) Claim(_ context.Context, id string) (Claim, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if claim, ok := m.claims[id]; ok {
+	known := digestOf(id)
+	if claim, ok := m.claims[known]; ok {
 		return claim, nil
 	}
-	m.claims[id] = ClaimBusy
+	m.claims[known] = ClaimBusy
 	return ClaimNew, nil
 }
 
@@ -78,16 +85,17 @@ func (m *Memory) Claim(_ context.Context, id string) (Claim, error) {
 func (m *Memory) Done(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.claims[id] == ClaimHandled {
+	known := digestOf(id)
+	if m.claims[known] == ClaimHandled {
 		return nil
 	}
-	m.claims[id] = ClaimHandled
+	m.claims[known] = ClaimHandled
 	if len(m.handled) < m.limit {
-		m.handled = append(m.handled, id)
+		m.handled = append(m.handled, known)
 		return nil
 	}
 	delete(m.claims, m.handled[m.next])
-	m.handled[m.next] = id
+	m.handled[m.next] = known
 	m.next = (m.next + 1) % m.limit
 	return nil
 }
@@ -96,8 +104,8 @@ func (m *Memory) Done(_ context.Context, id string) error {
 func (m *Memory) Release(_ context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.claims[id] == ClaimBusy {
-		delete(m.claims, id)
+	if known := digestOf(id); m.claims[known] == ClaimBusy {
+		delete(m.claims, known)
 	}
 	return nil
 }

@@ -35,36 +35,71 @@ func secretsIn(model any) []string {
 	if model == nil {
 		return nil
 	}
-	var found []string
-	collectSecrets(reflect.ValueOf(model), &found)
-	return found
+	search := secretSearch{been: map[visit]bool{}}
+	search.in(reflect.ValueOf(model))
+	return search.found
 }
 
 var secretType = reflect.TypeFor[Secret]()
 
-// collectSecrets ends, since a value that has been encoded holds no circle.
-func collectSecrets(v reflect.Value, found *[]string) {
+// secretSearch goes through a model. What encodes itself may hold circles: what
+// has been seen is not looked at again.
+type secretSearch struct {
+	found []string
+	been  map[visit]bool
+}
+
+type visit struct {
+	of   reflect.Type
+	at   uintptr
+	size int // of a slice
+}
+
+func (s *secretSearch) in(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		if v.Type() == secretType && v.Len() >= leastSecret {
-			*found = append(*found, v.String())
+			s.found = append(s.found, v.String())
 		}
-	case reflect.Pointer, reflect.Interface:
-		collectSecrets(v.Elem(), found)
+	case reflect.Interface:
+		s.in(v.Elem())
+	case reflect.Pointer:
+		if s.isNew(v, 0) {
+			s.in(v.Elem())
+		}
 	case reflect.Struct:
 		for _, field := range v.Fields() {
-			collectSecrets(field, found)
+			s.in(field)
 		}
-	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return
+	case reflect.Slice:
+		if s.isNew(v, v.Len()) {
+			s.items(v)
 		}
-		for i := range v.Len() {
-			collectSecrets(v.Index(i), found)
-		}
+	case reflect.Array:
+		s.items(v)
 	case reflect.Map:
-		for _, item := range v.Seq2() {
-			collectSecrets(item, found)
+		if s.isNew(v, 0) {
+			for _, item := range v.Seq2() {
+				s.in(item)
+			}
 		}
 	}
+}
+
+func (s *secretSearch) items(v reflect.Value) {
+	if v.Type().Elem().Kind() == reflect.Uint8 {
+		return
+	}
+	for i := range v.Len() {
+		s.in(v.Index(i))
+	}
+}
+
+func (s *secretSearch) isNew(v reflect.Value, size int) bool {
+	at := visit{v.Type(), v.Pointer(), size}
+	if v.IsNil() || s.been[at] {
+		return false
+	}
+	s.been[at] = true
+	return true
 }

@@ -68,6 +68,22 @@ func jsonString(t *testing.T, s string) string {
 	return string(b)
 }
 
+// ring encodes itself, and so may hold what it is held by.
+type ring struct {
+	secret resilience.Secret
+	next   *ring
+	list   []any
+	named  map[string]any
+}
+
+func (r *ring) MarshalJSON() ([]byte, error) { return json.Marshal(string(r.secret)) }
+
+func newRing(secret resilience.Secret) *ring {
+	r := &ring{secret: secret, list: make([]any, 1), named: map[string]any{}}
+	r.next, r.list[0], r.named["itself"] = r, r.list, r.named
+	return r
+}
+
 func TestEchoedSecretOfARequest(t *testing.T) {
 	for name, model := range map[string]any{
 		"a member":       &subscription{Secret: hookSecret},
@@ -78,6 +94,7 @@ func TestEchoedSecretOfARequest(t *testing.T) {
 		"beside raw":     &subscription{Secret: hookSecret, Raw: json.RawMessage(`{"a":1}`)},
 		"not a pointer":  subscription{Secret: hookSecret},
 		"the value only": resilience.Secret(hookSecret),
+		"in a circle":    newRing(hookSecret),
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

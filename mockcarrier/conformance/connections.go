@@ -15,11 +15,11 @@ var connectionCases = []Case{
 	{ID: "connections/reused", Title: "20 calls, one connection", Source: reuse, run: reused(mockcarrier.None())},
 	{ID: "connections/errors-read", Title: "20 calls, every second an error of 50 KB: one connection", Source: reuse,
 		run: reused(mockcarrier.Status(404).WithBody(page).EveryNth(2))},
-	{ID: "connections/retries-read", Title: "20 calls, every fourth answer a 503 of 50 KB: one connection", Source: reuse + "; anchors: §1a",
+	{ID: "connections/retries-read", Title: "20 calls, every fourth answer a 503 of 50 KB: one connection", Source: reuse + "",
 		run: reused(mockcarrier.Status(503).WithBody(page).EveryNth(4))},
 	{ID: "connections/many-callers", Title: "32 callers at once, ten times: no more than 64 connections", Source: "package net/http, MaxIdleConnsPerHost",
 		setup: setup{options: []mockcarrier.Option{mockcarrier.WithLatency(3 * time.Millisecond)}}, run: manyCallers},
-	{ID: "connections/goroutines", Title: "20 calls that failed leave no goroutines", Source: "CWE-772; anchors: §1a", run: goroutinesWhile},
+	{ID: "connections/goroutines", Title: "20 calls that failed leave no goroutines", Source: "CWE-772", run: goroutinesWhile},
 	{ID: "connections/closed", Title: "nothing is left of a client that is closed", Source: "CWE-772", run: goroutinesAfter},
 }
 

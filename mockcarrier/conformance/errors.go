@@ -9,9 +9,9 @@ var errorCases = []Case{
 	{ID: "errors/status-of-html", Title: "an error that is a page of HTML tells the status", Source: "RFC 9110 §15", run: tellsStatus(mockcarrier.HTML(502), 502)},
 	{ID: "errors/status-of-a-cut", Title: "a success whose body is cut tells the status", Source: "RFC 9110 §15", run: tellsStatus(mockcarrier.ResetBody(20), 200)},
 	{ID: "errors/status-of-no-json", Title: "a success that does not decode tells the status", Source: "RFC 9110 §15", run: tellsStatus(mockcarrier.MalformedJSON(), 200)},
-	{ID: "errors/request-id", Title: "an error tells the carrier's id of the request", Source: "the API's description: X-Request-Id; anchors: §4", run: tellsRequestID(mockcarrier.Status(400))},
-	{ID: "errors/request-id-of-html", Title: "an error that is a page of HTML tells the id too", Source: "the API's description: X-Request-Id; anchors: §4", run: tellsRequestID(mockcarrier.HTML(502))},
-	{ID: "errors/attempts", Title: "an error tells how many attempts were made", Source: "anchors: §3", run: tellsAttempts},
+	{ID: "errors/request-id", Title: "an error tells the carrier's id of the request", Source: "the API's description: X-Request-Id", run: tellsRequestID(mockcarrier.Status(400))},
+	{ID: "errors/request-id-of-html", Title: "an error that is a page of HTML tells the id too", Source: "the API's description: X-Request-Id", run: tellsRequestID(mockcarrier.HTML(502))},
+	{ID: "errors/attempts", Title: "an error tells how many attempts were made", Source: "package resilience, Error", run: tellsAttempts},
 	{ID: "errors/sends", Title: "it tells how often the request went out, the repeats of the HTTP library included", Source: "package net/http, Transport: it sends again by itself", run: tellsSends},
 	{ID: "errors/key", Title: "an error tells the key, also one that the client made", Source: keyDraft + " §2", run: tellsKey},
 }

@@ -12,12 +12,12 @@ const keyDraft = "draft-ietf-httpapi-idempotency-key-header"
 
 var idempotencyCases = []Case{
 	{ID: "idempotency/key-given", Title: "the caller's key is sent as it is", Source: keyDraft + " §2", run: keyGiven},
-	{ID: "idempotency/key-made", Title: "without one the client makes a key", Source: keyDraft + " §2; anchors: §2", run: keyMade},
+	{ID: "idempotency/key-made", Title: "without one the client makes a key", Source: keyDraft + " §2", run: keyMade},
 	{ID: "idempotency/key-fresh", Title: "two calls without a key are two intents: two keys", Source: keyDraft + " §2.2", run: keyFresh},
 	{ID: "idempotency/key-of-reads", Title: "a read carries no key, which would let HTTP libraries repeat it unseen", Source: "package net/http, Transport", run: keyOfReads},
 	{ID: "idempotency/key-kept", Title: "all attempts of a call carry one key, and the same bytes", Source: keyDraft + " §2.2", run: keyKept},
-	{ID: "idempotency/lost-answer", Title: "bought, and the answer lost: bought once", Source: keyDraft + " §1; anchors: B", run: lostAnswer},
-	{ID: "idempotency/lost-body", Title: "bought, and the body cut: bought once, and its id is known", Source: keyDraft + " §1; anchors: E", run: lostBody},
+	{ID: "idempotency/lost-answer", Title: "bought, and the answer lost: bought once", Source: keyDraft + " §1", run: lostAnswer},
+	{ID: "idempotency/lost-body", Title: "bought, and the body cut: bought once, and its id is known", Source: keyDraft + " §1", run: lostBody},
 	{ID: "idempotency/used-connection", Title: "bought on a connection that was used before, and the answer lost: bought once", Source: "package net/http, Transport: it sends again by itself", run: usedConnection},
 	{ID: "idempotency/restart", Title: "another process with the same key: bought once", Source: keyDraft + " §1", run: restart},
 	{ID: "idempotency/in-progress", Title: "409 in progress: it waits, and has the answer of the first attempt", Source: keyDraft + " §2.6", run: inProgress},

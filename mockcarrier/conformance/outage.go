@@ -10,13 +10,13 @@ import (
 var outageCases = []Case{
 	{ID: "outage/retries-bounded", Title: "in an outage fewer than 1.5 attempts for each call", Source: "gRPC A6, retryThrottling; Google SRE book, ch. 21", run: retriesBounded},
 	{ID: "outage/fails-fast", Title: "in an outage most calls fail without a request", Source: "Nygard, Release It!: circuit breaker", run: failsFast},
-	{ID: "outage/refusal-not-sent", Title: "what is refused without a request says that it was not sent", Source: "semantics: not sent", run: refusalNotSent},
+	{ID: "outage/refusal-not-sent", Title: "what is refused without a request says that it was not sent", Source: "package resilience, Outcome: not sent", run: refusalNotSent},
 	{ID: "outage/recovers", Title: "after an outage calls succeed again", Source: "Nygard, Release It!: circuit breaker", run: recovers},
-	{ID: "outage/hung-carrier", Title: "a carrier that hangs is an outage too", Source: "semantics: breaker", run: hungCarrier},
+	{ID: "outage/hung-carrier", Title: "a carrier that hangs is an outage too", Source: "package resilience, BreakerPolicy", run: hungCarrier},
 	{ID: "outage/probe-canceled", Title: "a probe whose caller leaves does not keep the breaker open for ever", Source: "gobreaker: half-open", run: probeCanceled},
-	{ID: "outage/not-found", Title: "404s are no outage", Source: "semantics: breaker", run: noOutage(mockcarrier.Status(404), defaultLimit)},
-	{ID: "outage/rate-limited", Title: "429s are no outage", Source: "semantics: breaker", run: noOutage(mockcarrier.Status(429), defaultLimit)},
-	{ID: "outage/callers-leave", Title: "callers that leave are no outage", Source: "semantics: breaker; anchors: §4", run: noOutage(mockcarrier.Stall(), 20*time.Millisecond)},
+	{ID: "outage/not-found", Title: "404s are no outage", Source: "package resilience, BreakerPolicy", run: noOutage(mockcarrier.Status(404), defaultLimit)},
+	{ID: "outage/rate-limited", Title: "429s are no outage", Source: "package resilience, BreakerPolicy", run: noOutage(mockcarrier.Status(429), defaultLimit)},
+	{ID: "outage/callers-leave", Title: "callers that leave are no outage", Source: "package resilience, BreakerPolicy", run: noOutage(mockcarrier.Stall(), 20*time.Millisecond)},
 }
 
 // outage makes calls that fail, until so many were made.

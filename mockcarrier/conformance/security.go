@@ -12,7 +12,7 @@ import (
 	"github.com/carrier-sdk/carrier-go/mockcarrier"
 )
 
-const redirects = "RFC 9110 §15.4; CWE-522; anchors: F"
+const redirects = "RFC 9110 §15.4; CWE-522"
 
 var securityCases = []Case{
 	{ID: "security/redirect-301-get", Title: "301 to another origin: the credentials stay", Source: redirects, run: redirected("track", 301)},

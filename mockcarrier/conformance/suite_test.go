@@ -165,8 +165,14 @@ func TestCases(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		seen[c.ID] = true
+		if outside.MatchString(c.Source) {
+			t.Errorf("%s: nobody can look %q up", c.ID, c.Source)
+		}
 	}
 }
+
+// outside are the names of notes that are not in this repository.
+var outside = regexp.MustCompile(`anchors|design|semantics|standards`)
 
 // Every kind of fault of the carrier is in the matrix, but for that of lists,
 // which a Client has none of.
