@@ -22,7 +22,9 @@ type Secret = resilience.Secret
 //		…
 //	}, callback.WithSecrets(secret))
 //
-// Notifications come in no order: use [Advances] before a parcel is changed.
+// Notifications come in no order: use [Advances] before a parcel is changed. The
+// Data of one that is about something else than a parcel is nil. handle runs for
+// several notifications at the same time.
 func NewCallbackHandler(handle func(context.Context, TrackingUpdate) error, opts ...callback.Option) (*callback.Receiver[TrackingUpdate], error) {
 	return callback.NewReceiver(handle, func(u TrackingUpdate) string { return u.ID }, opts...)
 }

@@ -47,6 +47,8 @@
 //
 // Package mockcarrier is the same carrier as a test server.
 //
-// Models, operations and methods are generated from openapi/carrier.yaml.
+// Models, operations and methods are generated from openapi/carrier.yaml. Most
+// types here are aliases: go doc shows their fields in package resilience, those
+// of the models in package api.
 // Package resilience has the layers below, for clients of any other carrier.
 package carrier

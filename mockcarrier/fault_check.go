@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/carrier-sdk/carrier-go/carrier/api"
 )
 
 // kinds has the phases in which each kind can strike, its usual one first, the
@@ -94,6 +96,9 @@ func (f Fault) Validate() error {
 	complain(f.Code != "" && f.Kind != KindStatus, "it has no code")
 	complain(f.RetryDate != nil && f.Kind != KindStatus && f.Kind != KindHTML && f.Kind != KindRedirect, "it has no Retry-After")
 	complain(f.strikes() == connections && f.narrowed(), "a connection has no operation, key, reference, parcel or member")
+	for _, name := range f.Operations {
+		complain(!isOperation(name), "the API has no operation %q; it has %s", name, strings.Join(operationNames(), ", "))
+	}
 	ofCallback := slices.Contains(f.Operations, CallbackOperation)
 	complain(f.strikes() == deliveries && (len(f.Keys) > 0 || len(f.Operations) > 1 || len(f.Operations) == 1 && !ofCallback),
 		"a delivery has no key, and no operation but %s", CallbackOperation)
@@ -110,6 +115,21 @@ func (f Fault) Validate() error {
 		return nil
 	}
 	return errors.New("mockcarrier: fault " + string(f.Kind) + ": " + strings.Join(problems, "; "))
+}
+
+// isOperation says whether something can be on an operation of this name.
+func isOperation(name string) bool {
+	return name == TokenOperation || name == CallbackOperation || slices.Contains(operationNames(), name)
+}
+
+// operationNames are the operationIds of the API, in their order.
+func operationNames() []string {
+	var names []string
+	for _, o := range api.Operations() {
+		names = append(names, o.ID)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // narrowed says whether the rule is for some requests only.

@@ -434,3 +434,18 @@ func TestFaultInWords(t *testing.T) {
 		}
 	}
 }
+
+// A misspelled operation is refused where the rule is made, not missed at the end.
+func TestFaultOnAnOperationThatIsNone(t *testing.T) {
+	for _, name := range []string{"getShipmnt", "", "GetTracking"} {
+		err := mockcarrier.Status(503).On(name).Validate()
+		if err == nil || !strings.Contains(err.Error(), "getShipment, getStatus") {
+			t.Errorf("%q: error is %v", name, err)
+		}
+	}
+	for _, name := range []string{"getShipment", mockcarrier.TokenOperation} {
+		if err := mockcarrier.Status(503).On(name).Validate(); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

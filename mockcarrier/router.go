@@ -66,17 +66,6 @@ func (rt router) match(r *http.Request) (*resilience.Operation, map[string]strin
 	return nil, nil, methods
 }
 
-func (rt router) has(operation string) bool { return slices.Contains(rt.names(), operation) }
-
-func (rt router) names() []string {
-	var list []string
-	for _, r := range rt {
-		list = append(list, r.operation.ID)
-	}
-	slices.Sort(list)
-	return list
-}
-
 func (rt route) params(segments []string) (map[string]string, bool) {
 	if len(segments) != len(rt.segments) {
 		return nil, false

@@ -16,10 +16,14 @@
 // one line for what was seen, what the rule wants instead, and where the rule
 // comes from. It judges by what the carrier saw (its requests, their keys and
 // bytes, its connections, what was bought) and by what the client returned. All
-// cases together take some ten seconds, most of which is waiting:
+// cases together take 10 to 30 seconds, most of which is waiting:
 //
 //	go test -run 'TestConformance//retry-after'    one group
 //	go test -v -run TestConformance                with the scorecard
+//
+// Two adapters to copy from: that of a call by hand is nethttp_test.go, that of
+// carrier.Client is carrier_test.go. Meanwhile net/http may log "Unsolicited
+// response" lines of its own, which are no findings.
 //
 // [Check] is the same for programs, and [WriteTable] sets several clients side
 // by side. A [Scorecard] can be written as text and as JSON.

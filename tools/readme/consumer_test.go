@@ -30,12 +30,6 @@ func TestConsumer(t *testing.T) {
 	home := t.TempDir()
 	shop := filepath.Join(home, "shop")
 	env := goEnv(t, home, pack(t, clone))
-	bin := filepath.Join(home, "bin")
-	env = append(env, "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	build := command(t.Context(), "..", "go", "build", "-o", bin+"/", "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	copyFile(t, "../generate/testdata/other/other.yaml", filepath.Join(shop, "other.yaml"))
 	execute(t, shop, "go mod init example.com/shop", limits[plainly], "", env...)
 
@@ -125,6 +119,7 @@ var imports = map[string]string{
 	"carrier":     sdk + "/carrier",
 	"context":     "context",
 	"errors":      "errors",
+	"fmt":         "fmt",
 	"mockcarrier": sdk + "/mockcarrier",
 	"other":       "example.com/shop/other",
 	"resilience":  sdk + "/carrier/resilience",
