@@ -20,11 +20,12 @@ demo:
 	@$(GO) build -o $(OUT)/quickstart ./examples/quickstart
 	@$(OUT)/quickstart -mock $(OUT)/mockcarrier -out $(OUT)
 
-## test: all tests, with the race detector where there is a C compiler
+## test: all tests; those of the SDK and the mock with the race detector, where there is a C compiler
 .PHONY: test
 test:
 	@$(if $(RACE),,echo "test: no C compiler, so the race detector is off";)
-	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(if $(RACE),CGO_ENABLED=1,) $(GO) test $(RACE) -count=1 ./...) || exit 1; done
+	@echo "== ."; $(if $(RACE),CGO_ENABLED=1,) $(GO) test $(RACE) -count=1 ./...
+	@for m in $(filter-out .,$(MODULES)); do echo "== $$m"; (cd $$m && $(GO) test -count=1 ./...) || exit 1; done
 	@$(if $(RACE),echo "== what the race detector would change: allocations and throughput"; $(GO) test -count=1 -run 'Alloc|Throughput|TwoWaits|ThreeDays' ./carrier/... ./mockcarrier,)
 
 ## generate: write the generated code from openapi/carrier.yaml

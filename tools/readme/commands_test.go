@@ -42,7 +42,7 @@ var ways = []special{
 	{"go run ./examples/bookstore -attempts 8 -retry-ratio 2 -retry-tokens 40 -breaker-failures 20 -breaker-ratio 0.95 -track-timeout 10s", serving, `"msg":"listening"`},
 	{"go get github.com/carrier-sdk/carrier-go", requires, ""},
 	{"make generate", costly, ""},
-	{"make sim", costly, ""},
+	{"make sim", weekly, ""},
 	{"make mutate", weekly, ""},
 	{"make compare", weekly, ""},
 	{"make bench", costly, ""},
