@@ -64,9 +64,9 @@ func TestRefusedConnections(t *testing.T) {
 func TestBlackHole(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *mockcarrier.Server) {
 		s.Inject(mockcarrier.Blackhole())
+		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), moment)
 		defer cancel()
-		start := time.Now()
 		_, err := s.DialContext(ctx, "tcp", address(s))
 		var netErr net.Error
 		if !errors.As(err, &netErr) || !netErr.Timeout() || time.Since(start) < moment {
