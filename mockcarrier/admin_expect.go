@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -19,9 +18,9 @@ type expectationOrder struct {
 	AtMost    *int      `json:"atMost"`
 }
 
-func (o expectationOrder) check(c *Carrier) error {
-	if o.Operation != TokenOperation && !slices.Contains(operationNames(), o.Operation) {
-		return fmt.Errorf("the API has no operation %q; it has %s", o.Operation, strings.Join(operationNames(), ", "))
+func (o expectationOrder) check() error {
+	if err := checkOperation(o.Operation); err != nil {
+		return err
 	}
 	said := 0
 	for _, n := range []*int{o.Times, o.AtLeast, o.AtMost} {
@@ -69,7 +68,7 @@ func (c *Carrier) adminExpect(w http.ResponseWriter, r *http.Request) {
 	orders, err := decodeList[expectationOrder](body)
 	for _, order := range orders {
 		if err == nil {
-			err = order.check(c)
+			err = order.check()
 		}
 	}
 	if err != nil {

@@ -37,19 +37,25 @@ func (j *journal) count() int {
 }
 
 func (c *Carrier) adminRequests(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	after, refused := natural(query, "after", 0)
-	limit, refusedLimit := natural(query, "limit", c.config.journalLimit)
-	for _, refused := range []*refusal{refused, refusedLimit} {
-		if refused != nil {
-			writeRefusal(w, refused)
-			return
-		}
+	after, limit, refused := c.newest(r.URL.Query())
+	if refused != nil {
+		writeRefusal(w, refused)
+		return
 	}
-	operation := query.Get("operation")
+	operation := r.URL.Query().Get("operation")
 	writeJSON(w, http.StatusOK, c.journal.last(limit, func(entry *Request) bool {
 		return entry.Seq > after && (operation == "" || entry.Operation == operation)
 	}))
+}
+
+// newest reads which entries of a log are asked for: those behind a Seq, and how
+// many at most.
+func (c *Carrier) newest(query url.Values) (after, limit int, refused *refusal) {
+	if after, refused = natural(query, "after", 0); refused != nil {
+		return 0, 0, refused
+	}
+	limit, refused = natural(query, "limit", c.config.journalLimit)
+	return after, limit, refused
 }
 
 // natural reads a whole number that is not negative from a query.

@@ -104,14 +104,10 @@ func (l *deliveryLog) last(after, limit int) []Delivery {
 func (c *Carrier) Deliveries() []Delivery { return c.deliveries.last(0, c.config.journalLimit) }
 
 func (c *Carrier) adminDeliveries(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	after, refused := natural(query, "after", 0)
-	limit, refusedLimit := natural(query, "limit", c.config.journalLimit)
-	for _, refused := range []*refusal{refused, refusedLimit} {
-		if refused != nil {
-			writeRefusal(w, refused)
-			return
-		}
+	after, limit, refused := c.newest(r.URL.Query())
+	if refused != nil {
+		writeRefusal(w, refused)
+		return
 	}
 	writeJSON(w, http.StatusOK, notNil(c.deliveries.last(after, limit)))
 }

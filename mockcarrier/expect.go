@@ -64,8 +64,8 @@ func (es *expectations) reset() {
 //
 // It panics if the API has no such operation.
 func (c *Carrier) Expect(operation string) *Expectation {
-	if operation != TokenOperation && !slices.Contains(operationNames(), operation) {
-		panic(fmt.Sprintf("mockcarrier: the API has no operation %q; it has %s", operation, strings.Join(operationNames(), ", ")))
+	if err := checkOperation(operation); err != nil {
+		panic("mockcarrier: " + err.Error())
 	}
 	e := &Expectation{set: &c.expected, operation: operation, least: 1, most: 1}
 	c.expected.mu.Lock()

@@ -97,7 +97,8 @@ func (f Fault) Validate() error {
 	complain(f.RetryDate != nil && f.Kind != KindStatus && f.Kind != KindHTML && f.Kind != KindRedirect, "it has no Retry-After")
 	complain(f.strikes() == connections && f.narrowed(), "a connection has no operation, key, reference, parcel or member")
 	for _, name := range f.Operations {
-		complain(!isOperation(name), "the API has no operation %q; it has %s", name, strings.Join(operationNames(), ", "))
+		err := checkOperation(name)
+		complain(err != nil && name != CallbackOperation, "%v", err)
 	}
 	ofCallback := slices.Contains(f.Operations, CallbackOperation)
 	complain(f.strikes() == deliveries && (len(f.Keys) > 0 || len(f.Operations) > 1 || len(f.Operations) == 1 && !ofCallback),
@@ -117,19 +118,18 @@ func (f Fault) Validate() error {
 	return errors.New("mockcarrier: fault " + string(f.Kind) + ": " + strings.Join(problems, "; "))
 }
 
-// isOperation says whether something can be on an operation of this name.
-func isOperation(name string) bool {
-	return name == TokenOperation || name == CallbackOperation || slices.Contains(operationNames(), name)
-}
-
-// operationNames are the operationIds of the API, in their order.
-func operationNames() []string {
-	var names []string
+// checkOperation refuses what is neither an operationId of the API nor
+// [TokenOperation].
+func checkOperation(name string) error {
+	known := []string{}
 	for _, o := range api.Operations() {
-		names = append(names, o.ID)
+		known = append(known, o.ID)
 	}
-	slices.Sort(names)
-	return names
+	if name == TokenOperation || slices.Contains(known, name) {
+		return nil
+	}
+	slices.Sort(known)
+	return fmt.Errorf("the API has no operation %q; it has %s", name, strings.Join(known, ", "))
 }
 
 // narrowed says whether the rule is for some requests only.
