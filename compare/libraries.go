@@ -20,6 +20,7 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/carrier-sdk/carrier-go/internal/undertest"
 	"github.com/carrier-sdk/carrier-go/mockcarrier/conformance"
 )
 
@@ -39,7 +40,7 @@ type library struct {
 }
 
 var libraries = []library{
-	{"carrier-go", newCarrier},
+	{"carrier-go", func(base string) conformance.Client { return undertest.New(base) }},
 	{"net/http", func(base string) conformance.Client {
 		c := &http.Client{Transport: newTransport()}
 		return &adapter{base, func(r *http.Request, _ []byte) (*http.Response, error) { return c.Do(r) }, c.CloseIdleConnections}

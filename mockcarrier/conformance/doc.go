@@ -22,7 +22,7 @@
 //	go test -v -run TestConformance                with the scorecard
 //
 // Two adapters to copy from: that of a call by hand is nethttp_test.go, that of
-// carrier.Client is carrier_test.go. Meanwhile net/http may log "Unsolicited
+// carrier.Client is internal/undertest. Meanwhile net/http may log "Unsolicited
 // response" lines of its own, which are no findings.
 //
 // [Check] is the same for programs, and [WriteTable] sets several clients side
